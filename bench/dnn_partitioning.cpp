@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/quantile.hpp"
 #include "planner/solve/solve.hpp"
 
 namespace stowage {
@@ -178,12 +179,6 @@ std::string graph_file(const std::string& folder, const std::string& instance) {
   const bool layers = instance[4] == 'L';
   return fmt::format("{}/throughput-inputs/{}/{}.json", folder,
                      layers ? "LayerGraphs" : "OperatorGraphs", instance.substr(6));
-}
-
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 void summarise(const char* what, const std::vector<double>& values) {

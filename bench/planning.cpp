@@ -1,8 +1,10 @@
-// What the planner's answers lose, and where: for each shipped model, budget, mode and precision
-// the overhead gap of the solver's placement, of the plan that was made of it, and what packing
-// cost; and the step that people wait for: its gap to the bound, and how it stands against the
-// rules that people and papers swap by (planner/assemble/swap_policies.hpp) through the same
-// assembler, and the recommended plan against checkpointing by segments of sqrt(n) layers
+// The loss of the planner's plans against their bounds, for each shipped model, budget, mode and
+// precision.
+//
+// It prints the overhead gap of the solver's placement and of the plan that was made of it, and the
+// loss by packing. It also prints the simulated step: its gap to the bound, its ratio to the rules
+// that people and papers swap by (planner/assemble/swap_policies.hpp) through the same assembler,
+// and the ratio of the recommended plan to checkpointing by segments of sqrt(n) layers
 // (planner/recompute/checkpoint_segments.hpp), where that fits the budget.
 //
 //   planning [--all] [--count N] [--seed N] [--only ROW]... [--additive]
@@ -15,13 +17,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/quantile.hpp"
 #include "bench/shipped_step.hpp"
 #include "estimator/base/hash.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
@@ -29,6 +31,7 @@
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
 #include "planner/assemble/swap_policies.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -111,7 +114,6 @@ Host usual_host() {
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// The step of the planner's plan, against its bound and against the rules'.
 /// The step of sqrt(n) checkpointing with all else on the GPU; none: it does not fit.
 std::optional<double> checkpointed_step(const Planning& planning) {
   const StepGraph& graph = *planning.document.graph;
@@ -120,10 +122,10 @@ std::optional<double> checkpointed_step(const Planning& planning) {
   if (!rewritten) return std::nullopt;
   auto of = make_case(planning, std::make_shared<const StepGraph>(*std::move(rewritten)));
   if (!of) return std::nullopt;
-  const Bytes budget = planning.request.budget;
+  const GpuBudget& budget = planning.request.budget;
   const Plan plan = assemble_plan(of->step, of->on_gpu, all_gpu_placement(of->on_gpu, budget),
                                   {.budget = budget, .last_effort = 20});
-  if (plan.totals.arena > budget) return std::nullopt;
+  if (!budget.fits(plan.totals.arena)) return std::nullopt;
   return plan.totals.step_seconds;
 }
 
@@ -158,7 +160,7 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
     if (!placement) continue;
     const Plan by_rule =
         assemble_plan(of->step, of->placed, *placement, {.budget = request.budget});
-    if (by_rule.totals.arena > request.budget) continue;
+    if (!request.budget.fits(by_rule.totals.arena)) continue;
     if (best > 0 && by_rule.totals.step_seconds >= best) continue;
     best = by_rule.totals.step_seconds;
     row.best_rule = to_string(policy);
@@ -189,7 +191,7 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
   if (!step) return tl::unexpected(step.error());
   const auto problem = make_problem(*step, make_rates(card, usual_host()), {});
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * scenario.percent);
   const auto start = Clock::now();
   const auto fitted =
@@ -220,12 +222,6 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
     }
   }
   return row;
-}
-
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 void summarise(const char* what, const std::vector<double>& values) {

@@ -1,4 +1,4 @@
-// The proposals for a model at fractions of its unconstrained arena, what they cost to make, and
+// The proposals for a model at fractions of its unconstrained arena, the time to make them, and
 // whether the validator passes them.
 //
 //   plans MODEL BATCH [PERCENT...]      MODEL: a file, or a name from configs/models
@@ -13,6 +13,7 @@
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/validate/validate_plan.hpp"
 
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
   const auto problem = make_problem(*step, rates, {});
   const auto start = Clock::now();
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   fmt::print("{} at {}: {} nodes, arena {}, bound {}, assembled in {:.1f} ms\n", argv[1], argv[2],
              step->graph->nodes.size(), format_bytes(all.totals.arena),
              format_bytes(all.totals.arena_lower_bound), milliseconds_since(start));
@@ -94,7 +95,7 @@ int main(int argc, char** argv) {
     request.budget = Bytes(all.totals.arena_lower_bound.count() / 100 * percent);
     const auto begin = Clock::now();
     const auto plans = make_plans(request, *workspaces);
-    fmt::print("  {} percent, {}: {:.0f} ms\n", percent, format_bytes(request.budget),
+    fmt::print("  {} percent, {}: {:.0f} ms\n", percent, format_bytes(request.budget.bytes),
                milliseconds_since(begin));
     if (!plans) {
       fmt::print("{}", render(plans.error()));

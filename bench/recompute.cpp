@@ -1,13 +1,13 @@
-// Not a timing: what it takes to run a training step in less memory by recomputation, against the
-// overheads that MONeT published for its schedules, at the same memory.
+// Not a timing: the overhead of running a training step in less memory by recomputation, against
+// the overheads that MONeT published for its schedules at the same memory.
 //
 //   recompute MONET.csv [--plans] [--effort X] [MODEL...]
 //
 // MONET.csv: model,batch,method,memory_gb,overhead_pct as in MONeT's README (Shah et al., ICLR
-// 2021), measured on a P100; its solver had a day a schedule. Ours are the roofline's seconds of a
-// P100, forward to update, SGD without momentum. --plans adds the whole planner's shortest
-// simulated step that takes the batch at once, without recomputation (swapped) and with it (mixed).
-// --effort: a factor on the choices that are tried, not on plans.
+// 2021), measured on a P100; its solver had a day for each schedule. Ours are the roofline's
+// seconds of a P100, forward to update, SGD without momentum. --plans adds the whole planner's
+// shortest simulated step that takes the batch at once, without recomputation (swapped) and with it
+// (mixed). --effort: a factor on the number of choices that are tried, not on plans.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/proposals.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
@@ -104,9 +105,9 @@ class Comparison {
         model_(step_, rates_) {
     const ResidencyProblem problem = make_problem(step_, rates_, {.all_on_gpu = true});
     whole_ = evaluate(problem, all_gpu_placement(problem, Bytes()));
-    whole_step_ =
-        assemble_plan(step_, problem, all_gpu_placement(problem), {.budget = unlimited_arena})
-            .totals.step_seconds;
+    whole_step_ = assemble_plan(step_, problem, all_gpu_placement(problem),
+                                {.budget = GpuBudget::unlimited()})
+                      .totals.step_seconds;
   }
 
   void print_whole(const std::string& name) const {
@@ -116,7 +117,7 @@ class Comparison {
   }
 
   void print_segments() {
-    const std::size_t count = usual_segments(model_);
+    const std::size_t count = default_segment_count(model_);
     const RecomputeOutcome usual = model_.outcome(segment_choice(model_, step_, count), Bytes());
     const FoundChoice ours = search_choice(model_, step_, {.limit = usual.peak});
     fmt::print("  {} segments: {:.2f} GiB, {:.2f}%; the search at that memory {:.2f}%\n", count,
@@ -124,7 +125,7 @@ class Comparison {
   }
 
   void print_row(const Measured& theirs, bool plans, double effort) {
-    const Bytes budget(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30)));
+    const GpuBudget budget(Bytes(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30))));
     const auto start = Clock::now();
     const auto points = choose_recomputation(
         step_, rates_, {.budget = budget, .time_limit_seconds = 1e9, .effort = effort});
@@ -147,11 +148,11 @@ class Comparison {
   }
 
   /// The cheapest number of segments that fits.
-  [[nodiscard]] std::string best_segments(Bytes budget) {
+  [[nodiscard]] std::string best_segments(GpuBudget budget) {
     std::optional<double> best;
     for (std::size_t count = 1; count <= model_.groups().size(); ++count) {
-      const auto outcome = model_.outcome(segment_choice(model_, step_, count), budget);
-      if (outcome.peak > budget || (best && *best <= outcome.extra_seconds)) continue;
+      const auto outcome = model_.outcome(segment_choice(model_, step_, count), budget.bytes);
+      if (!budget.fits(outcome.peak) || (best && *best <= outcome.extra_seconds)) continue;
       best = outcome.extra_seconds;
     }
     return best ? fmt::format("{:.2f}%", percent(*best)) : "none";
@@ -159,7 +160,7 @@ class Comparison {
 
   /// What `plan` recommends of the plans that take the batch at once, with recomputation and
   /// without.
-  void print_plans(Bytes budget) {
+  void print_plans(GpuBudget budget) {
     const auto start = Clock::now();
     PlanRequest request{.document = document_,
                         .batch = WholeBatch(step_.batch),

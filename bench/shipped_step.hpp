@@ -1,4 +1,4 @@
-// The step of a shipped model on a shipped card, as the benches plan it.
+// shipped_step: the step of a shipped model on a shipped card, for the benches.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct ShippedStep {
   StepDocument document;
 };
 
-/// Runs on Stowage's kernels on that card, whatever `wishes` says of these.
+/// The step runs on Stowage's own kernels on that card, whatever `wishes` says about these.
 [[nodiscard]] inline Result<ShippedStep> shipped_step(const std::string& name,
                                                       const std::string& card, StepWishes wishes,
                                                       std::optional<Precision> precision = {},

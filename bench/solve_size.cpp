@@ -2,11 +2,12 @@
 //
 //   solve_size [--seconds N] [--gap PERCENT] [SIZE | MODEL]...
 //
-// A SIZE is a number of operations: a decoder-only transformer's training step under Adam, as many
-// layers as that takes, forward and backward on the GPU, updates free. A MODEL is a shipped one, at
-// batch 1 (of more than 300 million parameters) or 16. Budgets of 30 and 80 percent of what
-// everything on the GPU takes, a time limit of N seconds (30). PERCENT is the gap of the overhead
-// at which the search may end (1); at 0 it goes on until its effort or its time is spent.
+// A SIZE is a number of operations: a decoder-only transformer's training step under Adam with as
+// many layers as that takes, forward and backward on the GPU, updates on either side. A MODEL is a
+// shipped one, at batch 1 (of more than 300 million parameters) or 16. The budgets are 30 and 80
+// percent of what everything on the GPU takes, the time limit is N seconds (30). PERCENT is the gap
+// of the overhead at which the search may end (1); at 0 it goes on until its effort or its time is
+// spent.
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

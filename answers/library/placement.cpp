@@ -55,7 +55,7 @@ Answered<PlacementAnswer> ask(const PlacementQuestion& question) {
   const auto found = answer(*asked);
   if (!found) return refused(found.error());
   PlacementAnswer placement{.chosen = found->chosen,
-                            .budget_bytes = found->request.budget.count(),
+                            .budget_bytes = found->request.budget.bytes.count(),
                             .notes = messages_of(found->notes)};
   for (const Plan& plan : found->plans) placement.plans.push_back(placement_plan(plan));
   if (found->chosen) placement.file = write_plan(found->plans[*found->chosen]);

@@ -9,7 +9,7 @@ namespace stowage {
 
 namespace {
 
-Selection selection_of(const PlannedProblem& planned, const NamedThings& things) {
+Selection selection_of(const PlannedProblem& planned, const NamedParts& things) {
   Selection selection;
   for (const NodeId node : things.nodes) {
     selection.operations.push_back(static_cast<std::int32_t>(node.index()));

@@ -6,13 +6,13 @@ namespace stowage {
 
 namespace {
 
-NamedThings logged_things(const Plan& plan, const PlannedProblem& planned) {
-  NamedThings things{.is_scope = true};
+NamedParts logged_things(const Plan& plan, const PlannedProblem& planned) {
+  NamedParts things{.is_scope = true};
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) things.nodes.push_back(NodeId::of(i));
   for (std::size_t i = 0; i < plan.step.graph->storages.size(); ++i) {
     const StorageId id = StorageId::of(i);
     const StorageState state = state_of(planned, id);
-    if (!has_a_place(plan.storage(id)) || state == StorageState::unused) continue;
+    if (!is_placeable(plan.storage(id)) || state == StorageState::unused) continue;
     const bool pinned = plan.pins.of(id) != Pin::free;
     if (is_variable(plan.storage(id)) || state != StorageState::on_gpu || pinned) {
       things.storages.push_back(id);
@@ -26,7 +26,7 @@ NamedThings logged_things(const Plan& plan, const PlannedProblem& planned) {
 std::string_view device_word(Device device) { return device == Device::gpu ? "gpu" : "cpu"; }
 
 std::vector<PlacedRow> placed_rows(const Plan& plan, const PlannedProblem& planned,
-                                   const NamedThings& things) {
+                                   const NamedParts& things) {
   std::vector<PlacedRow> rows;
   for (const NodeId node : things.nodes) {
     rows.push_back({.kind = PlacedKind::kernel,

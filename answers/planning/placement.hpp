@@ -28,7 +28,7 @@ struct PlacedRow {
 
 /// Rows of kernels, then of storages, each with its device and the reason.
 [[nodiscard]] std::vector<PlacedRow> placed_rows(const Plan& plan, const PlannedProblem& planned,
-                                                 const NamedThings& things);
+                                                 const NamedParts& things);
 
 /// The whole log of a plan: every kernel and variable, and what else leaves the GPU or never is
 /// there. Errors: as planned_problem's.

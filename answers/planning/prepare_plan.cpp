@@ -46,9 +46,9 @@ Result<Card> card_of_budget(const PlanQuestion& question, Bytes budget, double c
 }
 
 Result<void> check_budget(const PlanQuestion& question, const PlanRequest& request) {
-  if (!question.card || request.budget <= request.available) return {};
+  if (!question.card || request.budget.bytes <= request.available) return {};
   return failure(question_error(fmt::format(
-      "`budget` {} is more than the {} that {} leaves for an arena", format_bytes(request.budget),
+      "`budget` {} is more than the {} that {} leaves for an arena", format_bytes(request.budget.bytes),
       format_bytes(request.available), request.card.name)));
 }
 
@@ -143,7 +143,7 @@ Result<void> set_share_of_budget(const PlanQuestion& question, WorkspaceSource& 
   request.budget = Bytes(static_cast<std::int64_t>(
       std::floor(*question.budget_share * static_cast<double>(whole->count()))));
   if (!question.card) {
-    auto card = card_of_budget(question, request.budget, request.card.compute_capability);
+    auto card = card_of_budget(question, request.budget.bytes, request.card.compute_capability);
     if (!card) return tl::unexpected(std::move(card.error()));
     request.card = *std::move(card);
   }

@@ -10,7 +10,6 @@
 // out. Exit 1: half of the held-out ones are more than 15 percent off; 2: a file cannot be read.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <filesystem>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "bench/accuracy/csv.hpp"
+#include "bench/accuracy/score.hpp"
 #include "bench/accuracy/timm_models.hpp"
 #include "estimator/base/hash.hpp"
 #include "estimator/model/load_model.hpp"
@@ -102,12 +102,6 @@ Job job_of(const accuracy::CsvRow& row) {
   return job;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t size = values.size();
-  return size == 0 ? 0 : (values[size / 2] + values[(size - 1) / 2]) / 2;
-}
-
 struct Summary {
   std::size_t rows = 0;
   double ratio = 0, error = 0;  // medians; the error without its sign
@@ -121,7 +115,7 @@ Summary summary(const std::vector<Row>& rows, Chosen chosen) {
     ratios.push_back(row.ratio());
     errors.push_back(std::abs(row.ratio() - 1));
   }
-  return {ratios.size(), median(ratios), median(errors)};
+  return {ratios.size(), accuracy::percentile(ratios, 0.5), accuracy::percentile(errors, 0.5)};
 }
 
 void print(const std::string& name, const Summary& summary) {

@@ -134,7 +134,7 @@ class Bench {
     times.backend = first.backend;
     times.host = request.host.name;
     request.measured = std::make_shared<const MeasuredTimes>(std::move(times));
-    const Bytes whole = request.budget;
+    const Bytes whole = request.budget.bytes;
     for (const int percent : percents) {
       request.budget = Bytes(whole.count() / 100 * percent);
       const auto plan = planned(request, *workspaces);
@@ -157,7 +157,7 @@ class Bench {
     if (!settings_.python.empty()) {
       PytorchStep offloaded = pytorch;
       offloaded.offload = true;
-      offloaded.memory = plan.inputs.budget;
+      offloaded.memory = plan.inputs.budget.bytes;
       beside = fmt::format("{}, {}", pytorch_seconds(pytorch), pytorch_seconds(offloaded));
     }
     fmt::print("{:<12} {:>5} {:>6}% {:>11} {:>11} {:>11} {:>11} {:>8.4f} {:>8.4f} {:>5.0f} {}\n",

@@ -14,8 +14,8 @@ std::string frontier_csv(const std::vector<FrontierPoint>& points) {
   for (const FrontierPoint& point : points) {
     const std::string bound =
         point.step_lower_bound_seconds ? fmt::format("{}", *point.step_lower_bound_seconds) : "";
-    text += fmt::format("{},{},{},{},{}\n", point.budget.count(), point.plan, point.step_seconds,
-                        bound, point.pcie.count());
+    text += fmt::format("{},{},{},{},{}\n", point.budget.bytes.count(), point.plan,
+                        point.step_seconds, bound, point.pcie.count());
   }
   return text;
 }
@@ -75,7 +75,7 @@ class Drawing {
     out_ += fmt::format(format, std::forward<Args>(args)...);
   }
   static double bytes(const FrontierPoint& point) {
-    return static_cast<double>(point.budget.count());
+    return static_cast<double>(point.budget.bytes.count());
   }
   [[nodiscard]] double x(double bytes) const {
     return left + (width - left - right) * (most_bytes_ > 0 ? bytes / most_bytes_ : 0);
@@ -120,8 +120,9 @@ class Drawing {
       put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#0b62a4\"><title>{} in {}: {}, {} "
           "over "
           "PCIe</title></circle>\n",
-          x(bytes(point)), y(point.step_seconds), escaped(point.plan), format_bytes(point.budget),
-          format_seconds(point.step_seconds), format_bytes(point.pcie));
+          x(bytes(point)), y(point.step_seconds), escaped(point.plan),
+          format_bytes(point.budget.bytes), format_seconds(point.step_seconds),
+          format_bytes(point.pcie));
     }
   }
 

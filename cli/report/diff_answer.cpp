@@ -24,7 +24,7 @@ Json totals_json(const Plan& plan) {
                       {"arena_bytes", totals.arena},
                       {"gpu_peak_bytes", totals.gpu_peak},
                       {"host_peak_bytes", totals.host_peak},
-                      {"budget_bytes", plan.inputs.budget},
+                      {"budget_bytes", plan.inputs.budget.bytes},
                       {"step_hash", plan.inputs.step_hash}};
 }
 

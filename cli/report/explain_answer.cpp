@@ -9,7 +9,7 @@ namespace stowage {
 namespace {
 
 bool fits(const ExplainAnswer& found, const AlternativeCost& cost) {
-  return cost.gpu_peak <= found.plan.inputs.budget;
+  return found.plan.inputs.budget.fits(cost.gpu_peak);
 }
 
 double added_seconds(const ExplainAnswer& found, const AlternativeCost& cost) {
@@ -27,7 +27,7 @@ Table cost_table(const ExplainAnswer& found) {
     std::string words(to_string(cost.alternative));
     if (!fits(found, cost)) {
       words += fmt::format(": {} over the budget at '{}'",
-                           format_bytes(cost.gpu_peak - found.plan.inputs.budget),
+                           format_bytes(found.plan.inputs.budget.excess(cost.gpu_peak)),
                            found.plan.kernel(NodeId{cost.peak_step}).name);
     }
     const bool planned = cost.alternative == Alternative::as_planned;
@@ -60,7 +60,7 @@ RenderedAnswer rendered(const ExplainAnswer& found) {
   Report& out = answer.report;
   out.json = {{"plan", found.plan.name},
               {"name", found.name},
-              {"budget_bytes", found.plan.inputs.budget},
+              {"budget_bytes", found.plan.inputs.budget.bytes},
               {"placement", placement_json(found.placement)},
               {"alternatives", costs_json(found)}};
   out.say(fmt::format("'{}' in '{}' for {}: {} kernels, {} storages", found.name, found.plan.name,

@@ -65,7 +65,7 @@ Report no_plan_report(const PlanAnswer& found) {
   Report report;
   const Diagnostics why = in_options(found.why_none);
   const Diagnostic& first = why.front();
-  const Bytes budget = found.request.budget;
+  const Bytes budget = found.request.budget.bytes;
   Json::Array parts;
   for (const Diagnostic& note : first.notes) parts.emplace_back(note.message);
   report.json = {{"verdict", "does_not_fit"}, {"plans", Json::Array{}},

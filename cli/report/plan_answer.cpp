@@ -53,7 +53,7 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
   for (const std::string& remark : plan.remarks) remarks.emplace_back(remark);
   return Json::Object{{"name", plan.name},
                       {"gpu_peak_bytes", totals.gpu_peak},
-                      {"budget_bytes", plan.inputs.budget},
+                      {"budget_bytes", plan.inputs.budget.bytes},
                       {"host_peak_bytes", totals.host_peak},
                       {"pageable_peak_bytes", totals.pageable_peak},
                       {"h2d_bytes", totals.h2d},
@@ -105,7 +105,7 @@ Table proposals(const std::vector<Plan>& plans) {
 }
 
 std::string scope(const PlanRequest& request) {
-  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget));
+  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget.bytes));
   if (request.available > Bytes()) {
     text += fmt::format(" of the {} that {} leaves", format_bytes(request.available),
                         request.card.name);
@@ -145,7 +145,7 @@ Json::Object json_of(const PlanAnswer& found) {
       {"verdict", found.has_valid_plan() ? "fits" : "does_not_fit"},
       {"plans", std::move(rows)},
       {"chosen", found.chosen ? Json(found.plans[*found.chosen].name) : Json()},
-      {"budget_bytes", request.budget},
+      {"budget_bytes", request.budget.bytes},
       {"device", Json::Object{{"name", request.card.name},
                               {"total_bytes", has_card ? Json(request.card.cuda_total) : Json()},
                               {"available_bytes", has_card ? Json(request.available) : Json()}}},
@@ -206,7 +206,7 @@ Report interrupted_report(const PlanAnswer& found) {
   report.json = {{"verdict", Json()},
                  {"plans", Json::Array{}},
                  {"chosen", Json()},
-                 {"budget_bytes", found.request.budget}};
+                 {"budget_bytes", found.request.budget.bytes}};
   report.say("interrupted before there was a plan", Tone::bad);
   return report;
 }

@@ -9,8 +9,8 @@
 namespace stowage {
 namespace {
 
-/// The item stays in every gap where its pins and its operations' let it, but for a copy that no
-/// operation on the GPU will read.
+/// Keeps the item in every gap that its own pins and its operations' pins allow, except a copy that
+/// no operation on the GPU will read.
 void place_with_room(const Item& item, Placement& placement) {
   const std::size_t touches = item.touches.size();
   const std::size_t gaps = touches - (item.wraps ? 0 : 1);
@@ -35,7 +35,7 @@ void place_with_room(const Item& item, Placement& placement) {
 
 }  // namespace
 
-Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
+Placement all_gpu_placement(const ResidencyProblem& problem, GpuBudget budget) {
   Placement placement;
   for (const Operation& operation : problem.operations) {
     placement.device.push_back(operation.pin == Pin::cpu ? Device::cpu : Device::gpu);
@@ -45,10 +45,10 @@ Placement all_gpu_placement(const ResidencyProblem& problem, Bytes budget) {
   const std::vector<Bytes> memory = evaluate(problem, placement).memory;
   for (std::size_t i = 0; i < problem.operations.size(); ++i) {
     const std::vector<EngineCost>& engines = problem.operations[i].engines;
-    if (memory[i] <= budget || placement.device[i] == Device::cpu) continue;
+    if (budget.fits(memory[i]) || placement.device[i] == Device::cpu) continue;
     const Bytes others = memory[i] - engines.front().workspace;
     auto taken = std::find_if(engines.begin(), engines.end(), [&](const EngineCost& engine) {
-      return others + engine.workspace <= budget;
+      return budget.fits(others + engine.workspace);
     });
     if (taken == engines.end()) {
       taken = std::min_element(

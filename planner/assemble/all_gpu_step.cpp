@@ -7,10 +7,10 @@
 
 namespace stowage {
 
-AllGpuStep all_gpu_step(const SizedStep& step, const ResidencyProblem& problem, Bytes budget) {
+AllGpuStep all_gpu_step(const SizedStep& step, const ResidencyProblem& problem, GpuBudget budget) {
   const Placement placement = all_gpu_placement(problem, budget);
   const PlacedStep placed(step, problem, placement);
-  const CopySchedule schedule = widest_schedule(placed, unlimited_arena);
+  const CopySchedule schedule = widest_schedule(placed, GpuBudget::unlimited());
   return {live_peak(claim_gpu(placed, schedule.stays), placed.steps()),
           placed.step_seconds(schedule)};
 }

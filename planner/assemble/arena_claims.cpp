@@ -35,8 +35,8 @@ void add_temporaries(const PlacedStep& placed, std::int32_t node, StepRange step
   }
 }
 
-/// From what fills the copy to its last reader; an upload may still read while a download that
-/// begins at its end writes, hence one step more.
+/// The steps of a host copy: from what fills it to its last reader. One step more after an upload,
+/// which may still read while a download that begins at its end writes.
 StepRange host_range(const HostCopy& copy, const CopySchedule& schedule, std::int32_t steps) {
   StepRange range{copy.begin, 0};
   for (const std::int32_t user : copy.users) {
@@ -57,7 +57,8 @@ StepRange host_range(const HostCopy& copy, const CopySchedule& schedule, std::in
   return range;
 }
 
-/// Versions that meet share a place; so do the first and the last range of what wraps.
+/// Versions whose ranges meet share a place; so do the first and the last range of an item that
+/// wraps.
 void add_versions(const PlacedStep& placed, std::int32_t item, std::vector<StepRange> ranges,
                   bool wraps, ArenaClaims& claims) {
   std::sort(ranges.begin(), ranges.end());
@@ -135,16 +136,16 @@ Bytes live_peak(const ArenaClaims& claims, std::int32_t steps) {
   return peak(std::move(sum).by_step()).bytes;
 }
 
-std::vector<Bytes> overhang(const ArenaClaims& claims, const ArenaPacking& packing, Bytes budget,
-                            std::int32_t steps) {
+std::vector<Bytes> excess_by_step(const ArenaClaims& claims, const ArenaPacking& packing,
+                                  GpuBudget budget, std::int32_t steps) {
   std::vector<Bytes> beyond(place(steps));
   for (std::size_t i = 0; i < claims.requests.size(); ++i) {
     const ArenaRequest& request = claims.requests[i];
     const Bytes top = packing.offsets[i] + round_up(request.bytes, arena_alignment);
-    if (top <= budget) continue;
+    if (budget.fits(top)) continue;
     for (const StepRange& live : request.live) {
       for (std::int32_t t = live.begin; t < live.end; ++t) {
-        beyond[place(t)] = std::max(beyond[place(t)], top - budget);
+        beyond[place(t)] = std::max(beyond[place(t)], budget.excess(top));
       }
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// Nodes on their devices with their engines; nothing is scheduled yet.
+/// The plan with nodes on their devices and with their engines; nothing is scheduled yet.
 Plan described(const PlacedStep& placed) {
   Plan plan;
   plan.step = placed.step;
@@ -99,9 +99,9 @@ Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
 }
 
 ArenaBound bound_placement(const SizedStep& step, const ResidencyProblem& problem,
-                           const Placement& placement, Bytes budget) {
+                           const Placement& placement, GpuBudget budget) {
   const PlacedStep placed(step, problem, placement);
-  return bound_arena(claim_gpu(placed, placed.own_stays()).requests, budget);
+  return bound_arena(claim_gpu(placed, placed.own_stays()).requests, budget.bytes);
 }
 
 }  // namespace stowage

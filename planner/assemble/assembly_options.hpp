@@ -1,32 +1,31 @@
-// AssemblyOptions: within what, and with how much effort, a placement is scheduled and packed.
+// AssemblyOptions: the budget and the effort with which a placement is scheduled and packed.
 #pragma once
 
 #include <limits>
 #include <span>
 
 #include "estimator/base/bytes.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 
-inline constexpr Bytes unlimited_arena{std::int64_t{1} << 62};
-
 struct AssemblyOptions {
-  Bytes budget;          ///< for the arena: copies in flight take no more than what is left of it
+  GpuBudget budget;      ///< copies in flight take at most what the placement leaves of it
   int arena_effort = 1;  ///< as pack_arena's
-  /// The same where nothing is left but to pack what the placement keeps: it decides whether the
-  /// placement is a plan.
+  /// The effort of the packing that decides whether the placement is a plan.
   int last_effort = 1;
-  /// A plan above the budget is not wanted: of one only totals.arena is filled in, with what is
-  /// known by then.
+  /// The caller discards a plan above the budget. Then only totals.arena is set: to a lower bound,
+  /// or to the peak of the packing if there is one.
   bool must_fit = false;
-  /// Nor is one with a step that is not shorter, as far as a simulation tells whose copies have all
-  /// the room that the sums allow: then nothing is packed, and totals.arena is unlimited_arena.
+  /// The caller discards a plan whose step is not shorter than this. If even a simulation whose
+  /// copies have all the memory that the sums allow is not shorter, nothing is packed and
+  /// totals.arena is unlimited_arena.
   double longest_step = std::numeric_limits<double>::infinity();
-  /// Copies may be in flight beyond what is free at their items' own places: a shorter step, for a
-  /// few more packings.
+  /// Copies in flight may use more than what is free at their items' own places: a shorter step,
+  /// for a few more packings.
   bool widens = true;
-  /// Offsets within the budget of what the placement keeps, one a request of kept_claims
-  /// (arena_claims.hpp); empty: it is still to be packed.
+  /// A packing of what the placement keeps, within the budget: an offset for each request of
+  /// kept_claims (arena_claims.hpp). Empty: it is still to be packed.
   std::span<const Bytes> kept = {};
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 class WindowMaker {
  public:
-  WindowMaker(const ResidencyProblem& problem, Bytes budget, double scale)
+  WindowMaker(const ResidencyProblem& problem, GpuBudget budget, double scale)
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
         budget_(budget),
@@ -26,7 +26,7 @@ class WindowMaker {
     WindowedProblem result{problem_, {}};
     for (std::size_t i = 0; i < problem_.items.size(); ++i) {
       std::vector<Touch>& touches = result.problem.items[i].touches;
-      // Where gaps are pinned there is little to choose.
+      // Items with pinned gaps leave little to choose and get no windows.
       if (problem_.items[i].gap_pins.empty()) touches = with_windows(problem_.items[i]);
       std::vector<std::int32_t> where;
       for (const Touch& touch : problem_.items[i].touches) {
@@ -42,12 +42,12 @@ class WindowMaker {
   [[nodiscard]] double start(std::int32_t boundary) const {
     return start_[static_cast<std::size_t>(boundary)];
   }
-  /// The step during which, or at whose end, a time after the step's start is reached.
+  /// The step during which, or at whose end, the time `seconds` after the start is reached.
   [[nodiscard]] std::int32_t step_until(double seconds) const {
     const auto found = std::lower_bound(start_.begin(), start_.end(), seconds);
     return static_cast<std::int32_t>(found - start_.begin()) - 1;
   }
-  /// The last step that begins at a time or before it.
+  /// The last step that begins at the time `seconds` or before it.
   [[nodiscard]] std::int32_t step_from(double seconds) const {
     const auto found = std::upper_bound(start_.begin(), start_.end(), seconds);
     return static_cast<std::int32_t>(found - start_.begin()) - 1;
@@ -80,7 +80,8 @@ class WindowMaker {
     return touches;
   }
 
-  /// Between the touches at `begin` and `end`: both windows shrink alike until a step lies between.
+  /// Adds both windows between the touches at `begin` and `end`. They shrink by the same ratio
+  /// until at least one step lies between them.
   void add_windows(const Item& item, std::int32_t begin, std::int32_t end, double leave,
                    double come, std::vector<std::int32_t>& extra) {
     come = std::max<double>(come, begin);
@@ -96,8 +97,8 @@ class WindowMaker {
     if (second < end) add(item, second, extra);
   }
 
-  /// Of what wraps: before the step's first touch there is nothing to hide behind but what the step
-  /// itself does before it.
+  /// Adds the window before the step's first touch of an item that wraps: that upload can hide only
+  /// behind what the step itself does before it.
   void add_first_window(const Item& item, std::int32_t need, std::vector<std::int32_t>& extra) {
     const std::int32_t come =
         std::max(step_from(std::max(start(need) - scale_ * item.h2d_seconds, 0.0)), 0);
@@ -107,7 +108,7 @@ class WindowMaker {
   void add(const Item& item, std::int32_t step, std::vector<std::int32_t>& extra) {
     const auto t = static_cast<std::size_t>(step);
     const Operation& at = problem_.operations[t];
-    if (at.pin != Pin::gpu || needed_[t] + item.bytes > budget_) return;
+    if (at.pin != Pin::gpu || !budget_.fits(needed_[t] + item.bytes)) return;
     if (!extra.empty() && extra.back() == step) return;
     needed_[t] += item.bytes;
     extra.push_back(step);
@@ -115,7 +116,7 @@ class WindowMaker {
 
   const ResidencyProblem& problem_;
   std::int32_t steps_;
-  Bytes budget_;
+  GpuBudget budget_;
   double scale_;
   std::vector<Bytes> needed_;  // by step: what must be there, windows so far with it
   std::vector<double> start_;  // by boundary, of compute alone
@@ -123,7 +124,7 @@ class WindowMaker {
 
 }  // namespace
 
-WindowedProblem with_copy_windows(const ResidencyProblem& problem, Bytes budget, double scale) {
+WindowedProblem with_copy_windows(const ResidencyProblem& problem, GpuBudget budget, double scale) {
   return WindowMaker(problem, budget, scale).run();
 }
 
@@ -150,7 +151,8 @@ Placement without_windows(const ResidencyProblem& problem, const WindowedProblem
       resident.push_back(all);
     }
     resident = without_idle_gaps(item, placement.device, std::move(resident));
-    // A copy beside a reader on the CPU that no gap leads to or from is of no use any more.
+    // A copy beside a reader on the CPU without a resident gap on either side is of no use any
+    // more.
     for (std::size_t touch = 0; touch < on_gpu.size(); ++touch) {
       const auto step = static_cast<std::size_t>(item.touches[touch].step);
       if (placement.device[step] == Device::gpu) continue;

@@ -15,11 +15,11 @@ constexpr std::int32_t few_steps = 1'000, many_steps = 3'000;
 constexpr double progress = 0.8;    // of the least excess so far: less is taken off as it is
 constexpr int most_doublings = 10;  // of what is taken off, where there is none
 
-/// Before there are places.
-CopyRoom room_by_sums(const PlacedStep& placed, Bytes budget) {
+/// The memory for copies by live sums, before there are offsets.
+CopyRoom room_by_sums(const PlacedStep& placed, GpuBudget budget) {
   const auto at = [](std::int32_t index) { return static_cast<std::size_t>(index); };
   CopyRoom room;
-  room.limit = budget;
+  room.limit = budget.bytes;
   for (const Item& item : placed.problem.items) {
     room.item_bytes.push_back(round_up(item.bytes, arena_alignment));
   }
@@ -46,8 +46,9 @@ CopySchedule scheduled(const PlacedStep& placed, CopyRoom room) {
 /// A round takes from a millisecond for a hundred steps to a tenth of a second for ten thousand.
 int rounds_for(std::int32_t steps) { return steps < few_steps ? 12 : steps < many_steps ? 8 : 5; }
 
-/// For a packing: how many searches, and where no more than one of so many parts of the budget is
-/// lacking. One takes from milliseconds for a hundred blocks to a second for ten thousand.
+/// How many packings with effort are tried, and only where the excess is at most one of so many
+/// parts of the budget. A packing takes from milliseconds for a hundred blocks to a second for ten
+/// thousand.
 struct SearchEffort {
   int most = 0;
   std::int64_t lacking = 1;
@@ -57,7 +58,7 @@ SearchEffort searches_for(std::size_t blocks) {
   return blocks < 5'000 ? SearchEffort{2, 16} : SearchEffort{1, 100};
 }
 
-/// Of 64 parts of the budget: what copies in flight may fill, where they cannot fill it all.
+/// The 64ths of the budget that copies in flight may fill, where they cannot fill all of it.
 std::span<const std::int64_t> narrower_for(std::int32_t steps) {
   static constexpr std::int64_t shares[] = {63, 62, 61, 60, 58, 56};
   return std::span(shares).first(steps < few_steps ? 6 : steps < many_steps ? 4 : 2);
@@ -70,15 +71,15 @@ class ScheduleFitting {
 
   ScheduleOutcome run() && {
     CopySchedule widest = scheduled(placed_, room_);
-    if (options_.budget == unlimited_arena) return packed_freely(std::move(widest));
+    if (!options_.budget.is_limited()) return pack_without_limit(std::move(widest));
     const double least = placed_.step_seconds(widest);
     if (least >= options_.longest_step) return {std::nullopt, unlimited_arena};
     const ArenaClaims kept = kept_claims(placed_);
     if (const auto arena = pack_kept(kept)) return {std::nullopt, *arena};
     take(scheduled(placed_, room_by_places(kept, kept_)), kept_);
-    if (kept_.peak <= options_.budget && options_.widens) {
+    if (options_.budget.fits(kept_.peak) && options_.widens) {
       widen(std::move(widest), least);
-      use_gaps(kept);
+      use_free_places(kept);
     }
     const Bytes arena = best_.packing.peak;
     return {std::move(best_), arena};
@@ -95,7 +96,7 @@ class ScheduleFitting {
     best_.packing.lower_bound = live_peak(best_.claims, placed_.steps());
   }
 
-  ScheduleOutcome packed_freely(CopySchedule schedule) {
+  ScheduleOutcome pack_without_limit(CopySchedule schedule) {
     ArenaPacking packing = pack(claim_gpu(placed_, schedule.stays), options_.arena_effort);
     take(std::move(schedule), std::move(packing));
     const Bytes arena = best_.packing.peak;
@@ -104,15 +105,16 @@ class ScheduleFitting {
 
   [[nodiscard]] ArenaPacking pack(const ArenaClaims& claims, int effort,
                                   std::span<const Bytes> near = {}) const {
-    const bool is_limited = options_.budget != unlimited_arena;
-    return pack_arena(claims.requests, {.alignment = arena_alignment,
-                                        .effort = effort,
-                                        .enough = is_limited ? options_.budget : Bytes(),
-                                        .near = near});
+    return pack_arena(claims.requests,
+                      {.alignment = arena_alignment,
+                       .effort = effort,
+                       .enough = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
+                       .near = near});
   }
 
-  /// Without copies in flight. What is known to fit in no arena within the budget is packed without
-  /// effort, or not at all where nobody wants it: then the arena that it would take.
+  /// Packs what the placement keeps, without copies in flight. If a bound says that it cannot fit,
+  /// it is packed without effort, or not at all if the caller needs a fit. Returns the arena where
+  /// the caller then discards the plan.
   std::optional<Bytes> pack_kept(const ArenaClaims& kept) {
     if (!options_.kept.empty()) {
       kept_.offsets.assign(options_.kept.begin(), options_.kept.end());
@@ -122,22 +124,22 @@ class ScheduleFitting {
       }
       return std::nullopt;
     }
-    const Bytes least = bound_arena(kept.requests, options_.budget).least_peak;
-    const bool may_fit = least <= options_.budget;
+    const Bytes least = bound_arena(kept.requests, options_.budget.bytes).least_peak;
+    const bool may_fit = options_.budget.fits(least);
     if (!may_fit && options_.must_fit) return least;
     kept_ = pack(kept, may_fit ? options_.last_effort : 0);
-    if (kept_.peak > options_.budget && options_.must_fit) return kept_.peak;
+    if (!options_.budget.fits(kept_.peak) && options_.must_fit) return kept_.peak;
     return std::nullopt;
   }
 
-  /// From the room that the sums leave downwards: a little less of it everywhere, then what reaches
-  /// beyond the budget.
+  /// Starts with all the memory that the live sums leave, then a little less of it at every step,
+  /// and then takes off what reaches beyond the budget.
   void widen(CopySchedule schedule, double seconds) {
     Fitting now = packed(std::move(schedule), seconds);
     if (now.is_done) return;
     for (const std::int64_t share : narrower_for(placed_.steps())) {
       CopyRoom room = room_;
-      room.limit = Bytes(options_.budget.count() / 64 * share);
+      room.limit = options_.budget.sixty_fourths(share).bytes;
       CopySchedule narrower = scheduled(placed_, std::move(room));
       const double longer = placed_.step_seconds(narrower);
       if (packed(std::move(narrower), longer).is_done) break;
@@ -146,12 +148,12 @@ class ScheduleFitting {
     Bytes least_excess = unlimited_arena;
     int doublings = 0;
     for (int round = 1; round < rounds_for(placed_.steps()); ++round) {
-      const Bytes excess = now.packing.peak - options_.budget;
+      const Bytes excess = options_.budget.excess(now.packing.peak);
       const bool is_progress = static_cast<double>(excess.count()) <
                                progress * static_cast<double>(least_excess.count());
       if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
       least_excess = std::min(least_excess, excess);
-      take_off(now.claims, now.packing, std::int64_t{1} << doublings, room);
+      reduce_room(now.claims, now.packing, std::int64_t{1} << doublings, room);
       schedule = scheduled(placed_, room);
       seconds = placed_.step_seconds(schedule);
       now = packed(std::move(schedule), seconds);
@@ -169,37 +171,38 @@ class ScheduleFitting {
     Fitting result{.claims = claim_gpu(placed_, schedule.stays)};
     ArenaPacking& packing = result.packing;
     packing = pack(result.claims, 0, kept_.offsets);
-    const Bytes budget = options_.budget;
+    const GpuBudget& budget = options_.budget;
     const SearchEffort effort = searches_for(result.claims.requests.size());
-    if (packing.peak > budget && searches_ < effort.most &&
-        packing.peak <= budget + Bytes(budget.count() / effort.lacking)) {
+    if (!budget.fits(packing.peak) && searches_ < effort.most &&
+        budget.excess(packing.peak) <= Bytes(budget.bytes.count() / effort.lacking)) {
       ++searches_;
       ArenaPacking better = pack(result.claims, options_.arena_effort, kept_.offsets);
       if (better.peak < packing.peak) packing = std::move(better);
     }
-    if (packing.peak > budget) return result;
+    if (!budget.fits(packing.peak)) return result;
     take(std::move(schedule), std::move(packing));
     return {.is_done = true};
   }
 
-  /// So many times what reaches beyond the budget, all of it at most.
-  void take_off(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
-                CopyRoom& room) const {
-    const auto beyond = overhang(claims, packing, options_.budget, placed_.steps());
-    const Bytes budget = options_.budget;
+  /// Takes off `times` the bytes beyond the budget, at most all of the memory.
+  void reduce_room(const ArenaClaims& claims, const ArenaPacking& packing, std::int64_t times,
+                   CopyRoom& room) const {
+    const auto beyond = excess_by_step(claims, packing, options_.budget, placed_.steps());
+    const Bytes budget = options_.budget.bytes;
     for (std::size_t t = 0; t < beyond.size(); ++t) {
       const bool is_all = beyond[t].count() > budget.count() / times;
       room.live[t] = is_all ? budget : std::min(room.live[t] + times * beyond[t], budget);
     }
   }
 
-  /// What is packed leaves gaps: copies may be in flight in these, too.
-  void use_gaps(const ArenaClaims& kept) {
+  /// Lets copies in flight use the holes of the packing as well.
+  void use_free_places(const ArenaClaims& kept) {
     CopySchedule schedule = scheduled(placed_, room_by_places(kept, best_.packing));
     if (placed_.step_seconds(schedule) < best_seconds_) take(std::move(schedule), best_.packing);
   }
 
-  /// `kept`: without copies in flight, of which `packing` need not be: its offsets are what counts.
+  /// The memory for copies at the offsets of `packing`. `kept`: the requests without copies in
+  /// flight; `packing` may be of more.
   [[nodiscard]] CopyRoom room_by_places(const ArenaClaims& kept,
                                         const ArenaPacking& packing) const {
     CopyRoom room;
@@ -209,7 +212,7 @@ class ScheduleFitting {
       const ArenaSpan span{begin, begin + round_up(kept.requests[i].bytes, arena_alignment)};
       for (const StepRange& live : kept.requests[i].live) room.taken.push_back({span, live});
     }
-    // claim_gpu claims the stays first, in their order.
+    // The requests of the stays come first, in their order (claim_gpu).
     for (std::size_t i = 0; i < placed_.moves.stays.size(); ++i) {
       room.stay_offset.push_back(packing.offsets[at(kept.residences[i].first)]);
     }
@@ -231,11 +234,11 @@ ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& op
   return ScheduleFitting(placed, options).run();
 }
 
-CopySchedule widest_schedule(const PlacedStep& placed, Bytes budget) {
+CopySchedule widest_schedule(const PlacedStep& placed, GpuBudget budget) {
   return scheduled(placed, room_by_sums(placed, budget));
 }
 
-double widest_step_seconds(const PlacedStep& placed, Bytes budget) {
+double widest_step_seconds(const PlacedStep& placed, GpuBudget budget) {
   return placed.step_seconds(widest_schedule(placed, budget));
 }
 

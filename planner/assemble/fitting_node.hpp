@@ -10,15 +10,19 @@
 
 namespace stowage {
 
-/// Limits to solve within, or what was found within them.
+/// Limits to solve within, and the placement that was found within them, if any.
 struct FittingNode {
-  double cost = 0;  // of the placement; where there is none yet that of what did not pack before
-  int number = 0;   // of two with the same cost the one made first
+  // Of the placement; before there is one, of the placement that did not pack before.
+  double cost = 0;
+  int number = 0;  // nodes with the same cost are taken in the order of their numbers
   std::optional<Placement> placement;
-  StepLimits limits, above;  // above: those within which the placement before did not pack
+  StepLimits limits;
+  StepLimits above;  // the higher limits, within which the placement did not pack
 };
 using FittingNodePtr = std::shared_ptr<const FittingNode>;
-struct Dearer {
+
+/// Orders a std::priority_queue so that the cheapest node is on top.
+struct CheapestFirst {
   bool operator()(const FittingNodePtr& a, const FittingNodePtr& b) const {
     return std::pair(a->cost, a->number) > std::pair(b->cost, b->number);
   }

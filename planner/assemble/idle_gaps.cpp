@@ -18,7 +18,7 @@ std::vector<bool> without_idle_gaps(const Item& item, const std::vector<Device>&
     return before >= 0 && resident[static_cast<std::size_t>(before)] && touch < resident.size() &&
            resident[touch];
   };
-  // Gaps that this one's end was the reason for, back and forth until none is idle.
+  // Dropping a gap can make its neighbours idle: repeated in both directions until no gap is idle.
   for (bool changed = true; changed;) {
     changed = false;
     const auto drop_if_idle = [&](std::size_t gap) {

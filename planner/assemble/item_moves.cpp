@@ -6,10 +6,10 @@
 namespace stowage {
 namespace {
 
-class OneItem {
+class ItemMoveBuilder {
  public:
-  OneItem(const ResidencyProblem& problem, const Placement& placement, std::int32_t index,
-          ItemMoves& moves)
+  ItemMoveBuilder(const ResidencyProblem& problem, const Placement& placement, std::int32_t index,
+                  ItemMoves& moves)
       : item_(problem.items[static_cast<std::size_t>(index)]),
         placement_(placement),
         index_(index),
@@ -38,7 +38,7 @@ class OneItem {
   [[nodiscard]] bool on_gpu(std::size_t touch) const {
     return placement_.on_gpu[static_cast<std::size_t>(index_)][touch];
   }
-  /// Whether a GPU copy worth having lasts through the gap after a touch.
+  /// Whether a useful GPU copy lasts through the gap after a touch.
   [[nodiscard]] bool stays_after(std::size_t touch) const {
     const std::size_t next = (touch + 1) % touches_;
     if (touch + 1 == touches_ && !item_.wraps) return false;
@@ -76,7 +76,8 @@ class OneItem {
     }
   }
 
-  /// The copy of the version that is there before a touch writes; made when first wanted.
+  /// The host copy of a version (the touch that writes it; -1: from before the step). Made when
+  /// first needed.
   std::int32_t copy_of(std::int32_t version) {
     const auto slot = static_cast<std::size_t>(version + 1);
     if (copy_[slot] >= 0) return copy_[slot];
@@ -160,11 +161,10 @@ class OneItem {
   std::size_t touches_;
   std::int32_t last_write_ = -1;
   ItemMoves& moves_;
-  std::vector<std::int32_t> stay_of_;  // by touch; -1: not on the GPU
-  std::vector<bool> starts_stay_;      // by touch; and was not there when the step started
-  std::vector<std::int32_t> copy_;     // by version + 1
-  std::vector<std::int32_t>
-      first_need_;  // by version + 1: the first step that wants it on the host
+  std::vector<std::int32_t> stay_of_;     // by touch; -1: not on the GPU
+  std::vector<bool> starts_stay_;         // by touch; and was not there when the step started
+  std::vector<std::int32_t> copy_;        // by version + 1
+  std::vector<std::int32_t> first_need_;  // by version + 1: the first step that needs a host copy
 };
 
 }  // namespace
@@ -172,7 +172,7 @@ class OneItem {
 ItemMoves make_moves(const ResidencyProblem& problem, const Placement& placement) {
   ItemMoves moves;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    OneItem(problem, placement, static_cast<std::int32_t>(i), moves).make();
+    ItemMoveBuilder(problem, placement, static_cast<std::int32_t>(i), moves).make();
   }
   return moves;
 }

@@ -13,7 +13,7 @@ namespace {
 
 std::size_t index(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// Copies that take no time: where the placement alone lets the CPU's nodes run.
+/// A schedule whose copies take no time, so that the placement alone limits the CPU's nodes.
 CopySchedule instant_copies(const ItemMoves& moves) {
   CopySchedule schedule;
   for (const Download& job : moves.downloads) {
@@ -47,23 +47,24 @@ class LaneScheduler {
     const LaneTimeline beside = without_copies(node_seconds_);
     const std::vector<double> seconds = step_seconds(beside);
     attempt(seconds, moves_);
-    if (const auto later = with_results_awaited(beside)) {
+    if (const auto later = with_uploads_after_results(beside)) {
       attempt(seconds, *later);
       const LaneTimeline waiting = without_copies(seconds_with_downloads());
-      attempt(step_seconds(waiting), *with_results_awaited(waiting));
+      attempt(step_seconds(waiting), *with_uploads_after_results(waiting));
     }
     attempt({node_seconds_.begin(), node_seconds_.end()}, moves_);
     return std::move(best_);
   }
 
  private:
-  /// The CPU's nodes as far beside the GPU's as the placement lets them.
+  /// Simulates the step without copies, with the widest windows of the CPU's nodes that the
+  /// placement allows.
   [[nodiscard]] LaneTimeline without_copies(std::span<const double> node_seconds) const {
     return simulate_lanes(node_seconds, {}, {},
                           node_windows(problem_, placement_, moves_, instant_copies(moves_)));
   }
 
-  /// From boundary to boundary.
+  /// By step: the seconds from its boundary to the next.
   static std::vector<double> step_seconds(const LaneTimeline& timeline) {
     std::vector<double> seconds;
     for (std::size_t t = 0; t + 1 < timeline.arrivals.size(); ++t) {
@@ -72,7 +73,7 @@ class LaneScheduler {
     return seconds;
   }
 
-  /// Of the CPU's nodes together with the downloads that they wait for.
+  /// The seconds of each node, with the downloads that a node of the CPU waits for added to it.
   [[nodiscard]] std::vector<double> seconds_with_downloads() const {
     std::vector<double> seconds(node_seconds_.begin(), node_seconds_.end());
     for (const HostCopy& copy : moves_.copies) {
@@ -82,14 +83,15 @@ class LaneScheduler {
     return seconds;
   }
 
-  /// Uploads of the CPU's results begin where these are there, since the GPU waits for them there;
-  /// nullopt: there are no such uploads in the step.
-  [[nodiscard]] std::optional<ItemMoves> with_results_awaited(const LaneTimeline& timeline) const {
+  /// The moves in which uploads of the CPU's results begin when these are there, since the GPU
+  /// waits for them then; nullopt: there are no such uploads in the step.
+  [[nodiscard]] std::optional<ItemMoves> with_uploads_after_results(
+      const LaneTimeline& timeline) const {
     std::optional<ItemMoves> changed;
     for (const HostCopy& copy : moves_.copies) {
       if (copy.at_start || copy.download >= 0 || copy.uploads.empty()) continue;
       if (!changed) changed = moves_;
-      const std::int32_t done = passed_by(timeline, timeline.nodes[index(copy.begin)].end);
+      const std::int32_t done = first_boundary_at(timeline, timeline.nodes[index(copy.begin)].end);
       for (const std::int32_t upload : copy.uploads) {
         Upload& job = changed->uploads[index(upload)];
         job.earliest = std::max(job.earliest, std::min(done, job.need));
@@ -98,13 +100,13 @@ class LaneScheduler {
     return changed;
   }
 
-  /// The first boundary that the step reaches at a time or later.
-  static std::int32_t passed_by(const LaneTimeline& timeline, double seconds) {
+  /// The first boundary that the step reaches at `seconds` or later.
+  static std::int32_t first_boundary_at(const LaneTimeline& timeline, double seconds) {
     const auto first = std::ranges::lower_bound(timeline.arrivals, seconds);
     return static_cast<std::int32_t>(first - timeline.arrivals.begin());
   }
 
-  /// Copies placed by what each step takes, with windows and without.
+  /// Schedules copies by the seconds of each step, with windows and without, and keeps the best.
   void attempt(const std::vector<double>& step_seconds, const ItemMoves& moves) {
     CopySchedule schedule = schedule_copies(problem_, moves, step_seconds, room_);
     const PlacedCopies copies = copies_of(problem_, moves_, schedule);
@@ -114,18 +116,19 @@ class LaneScheduler {
           simulate_lanes(node_seconds_, copies.transfers, copies.seconds, windows);
       if (timeline.step_seconds >= best_seconds_) continue;
       best_seconds_ = timeline.step_seconds;
-      await_early(timeline, windows);
+      await_at_first_boundary(timeline, windows);
       best_ = schedule;
       best_.windows = std::move(windows);
     }
   }
 
-  /// Awaited at the first boundary that comes after the node's end anyway: nothing is later for it,
-  /// and what the node holds on the host is let go.
-  static void await_early(const LaneTimeline& timeline, std::vector<StepRange>& windows) {
+  /// Ends each window at the first boundary that comes after the node has finished: nothing is
+  /// later for it, and the host memory of the node is free again.
+  static void await_at_first_boundary(const LaneTimeline& timeline,
+                                      std::vector<StepRange>& windows) {
     for (std::size_t t = 0; t < windows.size(); ++t) {
       if (windows[t].empty()) continue;
-      const std::int32_t done = passed_by(timeline, timeline.nodes[t].end);
+      const std::int32_t done = first_boundary_at(timeline, timeline.nodes[t].end);
       const auto own = static_cast<std::int32_t>(t);
       windows[t].end = std::min(windows[t].end, std::max(done, own + 1));
     }

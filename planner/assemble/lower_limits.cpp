@@ -10,31 +10,31 @@ constexpr std::size_t most_stretches = 3;  // lowered one at a time
 constexpr std::int64_t much = 50;          // of so many parts of the budget one or more are missing
 constexpr std::size_t same_stretch = 4;    // steps between two that belong together
 
-/// Below what the placement has there, so that it is not found again.
+/// A limit below the memory of the placement, so that the same placement is not found again.
 Bytes lowered(Bytes limit, Bytes memory, Bytes less) {
   return std::max(Bytes(), std::min(limit, memory) - round_up(less, arena_alignment));
 }
 
-std::vector<StepLimits> out_of_conflict(const StepLimits& limits, const ArenaBound& bound,
-                                        Bytes budget) {
+std::vector<StepLimits> limits_against_conflict(const StepLimits& limits, const ArenaBound& bound,
+                                                GpuBudget budget) {
   std::vector<StepLimits> ways;
   for (const std::vector<Bytes>& held : bound.held) {
     StepLimits way = limits;
     for (std::size_t t = 0; t < held.size(); ++t) {
-      if (held[t] > Bytes()) way[t] = std::min(way[t], std::max(Bytes(), budget - held[t]));
+      if (held[t] > Bytes()) way[t] = std::min(way[t], budget.left_beside(held[t]));
     }
     if (way != limits) ways.push_back(std::move(way));
   }
   return ways;
 }
 
-/// Steps in a row, nearly.
+/// Steps that follow each other closely.
 using Stretch = std::vector<std::size_t>;
 
-/// Of the steps that have blocks beyond the budget those too full to give up the excess, the
-/// fullest stretches first.
-std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
-  const Bytes room = budget - (overflow.arena - budget);
+/// Stretches of the steps that have blocks beyond the budget and are too full to give up the
+/// excess; the fullest stretches first.
+std::vector<Stretch> full_stretches(const Overflow& overflow, GpuBudget budget) {
+  const Bytes room = budget.bytes - budget.excess(overflow.arena);
   std::vector<Stretch> stretches;
   for (std::size_t t = 0; t < overflow.beyond.size(); ++t) {
     if (overflow.beyond[t] == Bytes() || overflow.memory[t] <= room) continue;
@@ -50,10 +50,10 @@ std::vector<Stretch> full_stretches(const Overflow& overflow, Bytes budget) {
   return stretches;
 }
 
-/// What the limit leaves at the fullest step with blocks beyond the budget, where that is little:
-/// to lower limits by less would change nothing.
-Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
-  const Bytes little(budget.count() / 256);
+/// The bytes that the limit leaves at the fullest step with blocks beyond the budget, if they are
+/// few: limits lowered by less would change nothing. Else 0.
+Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, GpuBudget budget) {
+  const Bytes little(budget.bytes.count() / 256);
   Bytes unused = little;
   for (std::size_t t = 0; t < limits.size(); ++t) {
     if (overflow.beyond[t] == Bytes()) continue;
@@ -64,8 +64,9 @@ Bytes unused_at_fullest(const StepLimits& limits, const Overflow& overflow, Byte
 
 }  // namespace
 
-std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overflow, Bytes budget) {
-  std::vector<StepLimits> ways = out_of_conflict(limits, overflow.bound, budget);
+std::vector<StepLimits> tightened_limits(const StepLimits& limits, const Overflow& overflow,
+                                         GpuBudget budget) {
+  std::vector<StepLimits> ways = limits_against_conflict(limits, overflow.bound, budget);
   if (overflow.beyond.empty()) return ways;
   const Bytes unused = unused_at_fullest(limits, overflow, budget);
   const auto by_part = [&](std::int64_t part) {
@@ -84,21 +85,21 @@ std::vector<StepLimits> ways_out(const StepLimits& limits, const Overflow& overf
   for (std::size_t i = 0; has_several && i < stretches.size(); ++i) {
     StepLimits way = limits;
     for (const std::size_t t : stretches[i]) {
-      way[t] = lowered(way[t], overflow.memory[t], overflow.arena - budget);
+      way[t] = lowered(way[t], overflow.memory[t], budget.excess(overflow.arena));
     }
     ways.push_back(std::move(way));
   }
-  if (overflow.arena - budget > Bytes(budget.count() / much)) {
+  if (budget.excess(overflow.arena) > Bytes(budget.bytes.count() / much)) {
     for (const std::int64_t part : {8, 4}) ways.push_back(by_part(part));
   }
   ways.push_back(by_part(2));
   return ways;
 }
 
-StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, Bytes budget) {
-  const Bytes given = budget - *std::ranges::min_element(limits);
-  return StepLimits(limits.size(),
-                    budget - std::max({excess, Bytes(budget.count() / 64), given + excess}));
+StepLimits lowered_everywhere(const StepLimits& limits, Bytes excess, GpuBudget budget) {
+  const Bytes given = budget.bytes - *std::ranges::min_element(limits);
+  const Bytes less = std::max({excess, budget.sixty_fourths(1).bytes, given + excess});
+  return StepLimits(limits.size(), budget.bytes - less);
 }
 
 StepLimits halfway(const StepLimits& a, const StepLimits& b) {

@@ -11,12 +11,13 @@
 namespace stowage {
 namespace {
 
-/// Whose an operation or an item is; `both`: operations of both touch it.
+/// The placement that an operation or an item is taken from; `both`: operations of both touch the
+/// item.
 enum class Source : std::uint8_t { agreed, first, second, both };
 
-class Mixer {
+class PlacementMixer {
  public:
-  Mixer(const ResidencyProblem& problem, const Placement& first, const Placement& second)
+  PlacementMixer(const ResidencyProblem& problem, const Placement& first, const Placement& second)
       : problem_(problem), first_(first), second_(second), mixed_(first) {}
 
   std::optional<Placement> run(const Mixture& mixture) && {
@@ -31,7 +32,7 @@ class Mixer {
     return first_.device[operation] != second_.device[operation];
   }
 
-  /// False: there is nothing to choose.
+  /// False: the two placements agree on all operations.
   bool choose_operations(const Mixture& mixture) {
     source_.assign(problem_.operations.size(), Source::agreed);
     double all = 0, before = 0;
@@ -43,10 +44,10 @@ class Mixer {
       if (!differs(t)) continue;
       const double part = std::floor(before / all * mixture.parts);
       before += problem_.operations[t].cpu_seconds;
-      const bool is_firsts =
+      const bool from_first =
           std::floor((part + 1) * mixture.share) > std::floor(part * mixture.share);
-      source_[t] = is_firsts ? Source::first : Source::second;
-      if (is_firsts) continue;
+      source_[t] = from_first ? Source::first : Source::second;
+      if (from_first) continue;
       mixed_.device[t] = second_.device[t];
       mixed_.engine[t] = second_.engine[t];
     }
@@ -70,7 +71,8 @@ class Mixer {
     if (source == Source::second) {
       mixed_.on_gpu[i] = second_.on_gpu[i];
       mixed_.resident[i] = second_.resident[i];
-      // The first has filled the memory: what the second has there for good is streamed.
+      // The first placement has filled the memory, so items that the second keeps on the GPU for
+      // good are streamed.
       const auto wrapping = static_cast<std::int32_t>(problem_.items[i].touches.size()) - 1;
       if (problem_.items[i].wraps && gap_pin(problem_.items[i], wrapping) != GapPin::resident) {
         mixed_.resident[i].back() = false;
@@ -110,7 +112,7 @@ class Mixer {
 
 std::optional<Placement> mixed_placement(const ResidencyProblem& problem, const Placement& first,
                                          const Placement& second, const Mixture& mixture) {
-  return Mixer(problem, first, second).run(mixture);
+  return PlacementMixer(problem, first, second).run(mixture);
 }
 
 }  // namespace stowage

@@ -8,15 +8,16 @@ namespace {
 
 std::size_t slot(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// A node's touch of an item.
+/// A node's use of an item.
 struct Use {
   std::int32_t item = 0;
   bool writes = false;
 };
 
-/// A copy of an item: who it is for, and the boundary that counts.
-struct Copied {
-  std::int32_t step = 0;  ///< downloads: after whose write; uploads: the node that wants it
+/// A copy of an item: the node that it belongs to, and the boundary that limits windows.
+struct CopyBoundary {
+  std::int32_t step =
+      0;  ///< downloads: the node that wrote the item; uploads: the node that needs it
   std::int32_t boundary = 0;
 };
 
@@ -66,7 +67,7 @@ class NodeWindows {
       for (const Use& use : uses_[slot(step)]) {
         if (!on_cpu(step)) continue;
         const auto item = slot(use.item);
-        const std::vector<Copied>& downloads = downloads_[item];
+        const std::vector<CopyBoundary>& downloads = downloads_[item];
         for (; next[item] < downloads.size() && downloads[next[item]].step < step; ++next[item]) {
           readable[item] = std::max(readable[item], downloads[next[item]].boundary);
           writable[item] = std::max(writable[item], readable[item]);
@@ -77,8 +78,8 @@ class NodeWindows {
         const auto item = slot(use.item);
         writable[item] = std::max(writable[item], begin);
         if (use.writes) readable[item] = writable[item];
-        // A copy that a node of the CPU has brought ends at that node, whenever it is issued.
-        const std::vector<Copied>& uploads = uploads_[item];
+        // An upload for a node of the CPU ends at that node, whenever the node is issued.
+        const std::vector<CopyBoundary>& uploads = uploads_[item];
         for (; next_upload[item] < uploads.size() && uploads[next_upload[item]].step <= step;
              ++next_upload[item]) {
           writable[item] = std::max(writable[item], uploads[next_upload[item]].step);
@@ -104,7 +105,7 @@ class NodeWindows {
           until_touch[item] = std::min(until_touch[item], step);
           if (use.writes) until_write[item] = step;
         }
-        const std::vector<Copied>& uploads = uploads_[item];
+        const std::vector<CopyBoundary>& uploads = uploads_[item];
         for (; left[item] > 0 && uploads[left[item] - 1].step >= step; --left[item]) {
           until_touch[item] = std::min(until_touch[item], uploads[left[item] - 1].boundary);
         }
@@ -117,9 +118,9 @@ class NodeWindows {
 
   const Placement& placement_;
   std::int32_t steps_;
-  std::vector<std::vector<Use>> uses_;          // by node
-  std::vector<std::vector<Copied>> downloads_;  // by item, in order
-  std::vector<std::vector<Copied>> uploads_;    // by item, in order
+  std::vector<std::vector<Use>> uses_;                // by node
+  std::vector<std::vector<CopyBoundary>> downloads_;  // by item, in order
+  std::vector<std::vector<CopyBoundary>> uploads_;    // by item, in order
   std::vector<StepRange> windows_;
 };
 

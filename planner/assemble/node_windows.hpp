@@ -1,5 +1,5 @@
-// The widest windows of the CPU's nodes that a schedule of copies leaves: from what they need to
-// what needs them (plan.hpp has the rules).
+// node_windows: the widest windows of the CPU's nodes that a schedule of copies leaves, from what
+// they need to what needs them (plan.hpp has the rules).
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace stowage {
 
-/// By node; empty for the GPU's. A window begins when the GPU's nodes before it that touch the same
-/// items in a way that matters have run, those of the CPU have been issued, and the downloads that
-/// it waits for have ended; it ends where a later node of the GPU does the same, or an upload of
-/// what it writes begins, and else with the step. Of the schedule it takes `downloads` and
-/// `uploads`. Linear.
+/// By node; empty for the GPU's. A window begins when three things are over: the GPU's nodes before
+/// it that use the same items with a write on either side, the issue of such nodes of the CPU, and
+/// the downloads that it waits for. It ends where a later node of the GPU uses the same items with
+/// a write on either side, where an upload of what the node writes begins, or with the step. Of the
+/// schedule only `downloads` and `uploads` are used. Linear.
 [[nodiscard]] std::vector<StepRange> node_windows(const ResidencyProblem& problem,
                                                   const Placement& placement,
                                                   const ItemMoves& moves,

@@ -9,18 +9,18 @@
 namespace stowage {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double not_possible = std::numeric_limits<double>::infinity();
 
 std::size_t entry(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-bool meet(const std::vector<StepRange>& a, const std::vector<StepRange>& b) {
+bool overlap(const std::vector<StepRange>& a, const std::vector<StepRange>& b) {
   return std::ranges::any_of(a, [&](const StepRange& one) {
     return std::ranges::any_of(b, [&](const StepRange& other) { return one.overlaps(other); });
   });
 }
 
-/// The steps of a gap with both its ends, and of the blocks at these.
-std::vector<StepRange> joined(std::vector<StepRange> ranges) {
+/// The ranges sorted, with those that overlap or meet merged.
+std::vector<StepRange> merged_ranges(std::vector<StepRange> ranges) {
   std::ranges::sort(ranges);
   std::vector<StepRange> merged;
   for (const StepRange& range : ranges) {
@@ -35,11 +35,12 @@ std::vector<StepRange> joined(std::vector<StepRange> ranges) {
 
 }  // namespace
 
-/// What is live together with a block, and what it costs that it does not lie in its way.
+/// A block that is live together with the block to be placed, and the cost of moving it out of the
+/// way.
 struct PackedBlocks::Obstacle {
   std::size_t block = 0;
   std::int64_t begin = 0, end = 0;
-  double price = never;                           // of leaving the GPU meanwhile
+  double price = not_possible;                    // of leaving the GPU meanwhile
   std::array<std::int64_t, 2> elsewhere{-1, -1};  // where it could lie; -1: nowhere
 
   [[nodiscard]] bool can_leave(std::int64_t from, std::int64_t to) const {
@@ -50,7 +51,7 @@ struct PackedBlocks::Obstacle {
 };
 
 struct PackedBlocks::Window {
-  double price = never;
+  double price = not_possible;
   std::int64_t offset = 0;
 };
 
@@ -59,18 +60,19 @@ bool ArenaBlock::is_live(std::int32_t step) const {
 }
 
 PackedBlocks::PackedBlocks(const SizedStep& step, const ResidencyProblem& problem,
-                           const Placement& placement, Bytes budget)
+                           const Placement& placement, GpuBudget budget)
     : step_(step),
       problem_(problem),
-      budget_(budget.count() / arena_alignment.count() * arena_alignment.count()),
-      model_(make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), budget))),
+      budget_(budget.bytes.count() / arena_alignment.count() * arena_alignment.count()),
+      model_(make_cut_model(problem, budget.step_limits(problem.operations.size()))),
       index_(model_),
       state_(model_, index_, placement) {
-  read();
+  rebuild_blocks();
 }
 
-/// The blocks of the state's placement; what was part of one before keeps its place.
-void PackedBlocks::read() {
+/// Makes the blocks of the state's placement. A block that was part of one before keeps that one's
+/// place.
+void PackedBlocks::rebuild_blocks() {
   const Placement placement = state_.placement();
   const PlacedStep placed(step_, problem_, placement);
   const ArenaClaims claims = kept_claims(placed);
@@ -91,7 +93,7 @@ void PackedBlocks::read() {
     to.offset = from.offset;
     to.has_moved = from.has_moved;
   };
-  // What belongs to no item is the same, in the same order, behind all others.
+  // Blocks without an item are the same ones, in the same order, behind all others.
   for (std::size_t i = blocks_.size(), j = before.size(); i-- > 0 && j-- > 0;) {
     if (blocks_[i].item >= 0 || before[j].item >= 0) break;
     keep(before[j], blocks_[i]);
@@ -120,22 +122,22 @@ void PackedBlocks::place(std::size_t block, std::int64_t offset) {
   placed.has_moved = false;
 }
 
-bool PackedBlocks::put(std::size_t block) {
+bool PackedBlocks::place_cheapest(std::size_t block) {
   const ArenaBlock& wanted = blocks_[block];
   const auto obstacles = this->obstacles(wanted.live, !wanted.has_moved, -1);
   const Window window = cheapest_window(wanted.size, obstacles);
   const auto [own_price, own_gap] = cheapest_own_gap(wanted);
   if (own_price < window.price) {
     state_.flip(index_.gaps()[own_gap]);
-    read();
+    rebuild_blocks();
     return true;
   }
-  if (window.price == never) return false;
+  if (window.price == not_possible) return false;
   const std::vector<std::size_t> gaps =
-      clear(window.offset, window.offset + wanted.size, wanted.live, obstacles);
+      clear_window(window.offset, window.offset + wanted.size, wanted.live, obstacles);
   blocks_[block].offset = window.offset;
   for (const std::size_t gap : gaps) state_.flip(index_.gaps()[gap]);
-  if (!gaps.empty()) read();
+  if (!gaps.empty()) rebuild_blocks();
   return true;
 }
 
@@ -143,7 +145,8 @@ double PackedBlocks::in_seconds(Capacity units) const {
   return static_cast<double>(units) * model_.unit();
 }
 
-/// Of all that has a place, by rising offset; without what is of `item`.
+/// The placed blocks that are live together with `live`, by ascending offset, without those of
+/// `item`.
 std::vector<PackedBlocks::Obstacle> PackedBlocks::obstacles(const Ranges& live, bool may_move,
                                                             std::int32_t item) {
   by_offset_.clear();
@@ -155,10 +158,10 @@ std::vector<PackedBlocks::Obstacle> PackedBlocks::obstacles(const Ranges& live, 
   std::vector<Obstacle> found;
   for (const std::size_t i : by_offset_) {
     const ArenaBlock& other = blocks_[i];
-    if ((item >= 0 && other.item == item) || !meet(live, other.live)) continue;
+    if ((item >= 0 && other.item == item) || !overlap(live, other.live)) continue;
     Obstacle obstacle{i, other.offset, other.end(), price_of_absence(other, live)};
     if (may_move && !other.has_moved) {
-      obstacle.elsewhere = other_places(i);
+      obstacle.elsewhere = free_places(i);
       work_ += static_cast<std::int64_t>(by_offset_.size());
     }
     found.push_back(obstacle);
@@ -166,19 +169,20 @@ std::vector<PackedBlocks::Obstacle> PackedBlocks::obstacles(const Ranges& live, 
   return found;
 }
 
-/// The gaps in which a block would have to be away during some steps; none where it is used then.
+/// The gaps that a block has to leave the GPU in to be away during some steps; none where it is
+/// used then.
 std::vector<std::size_t> PackedBlocks::gaps_during(const ArenaBlock& block,
                                                    const Ranges& steps) const {
   if (block.item < 0) return {};
   const Item& item = problem_.items[entry(block.item)];
   for (const Touch& touch : item.touches) {
-    if (block.is_live(touch.step) && meet({StepRange::single(touch.step)}, steps)) return {};
+    if (block.is_live(touch.step) && overlap({StepRange::single(touch.step)}, steps)) return {};
   }
   std::vector<std::size_t> gaps;
   for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
     const std::size_t place = entry(index_.first_gap(block.item) + gap);
     const GapPlace& at = index_.gaps()[place];
-    if (!state_.resident(at) || !meet({at.inside.within, at.inside.wrapped}, steps)) continue;
+    if (!state_.resident(at) || !overlap({at.inside.within, at.inside.wrapped}, steps)) continue;
     if (state_.must_be_resident(at)) return {};
     gaps.push_back(place);
   }
@@ -187,14 +191,14 @@ std::vector<std::size_t> PackedBlocks::gaps_during(const ArenaBlock& block,
 
 double PackedBlocks::price_of_absence(const ArenaBlock& block, const Ranges& steps) {
   const std::vector<std::size_t> gaps = gaps_during(block, steps);
-  if (gaps.empty()) return never;
+  if (gaps.empty()) return not_possible;
   Capacity price = 0;
   for (const std::size_t gap : gaps) price += state_.flip_cost(index_.gaps()[gap]);
   return in_seconds(price);
 }
 
-/// The lowest and the highest that are free for all its life, as things are.
-std::array<std::int64_t, 2> PackedBlocks::other_places(std::size_t index) const {
+/// The lowest and the highest place that is free for the whole life of the block at the moment.
+std::array<std::int64_t, 2> PackedBlocks::free_places(std::size_t index) const {
   const ArenaBlock& block = blocks_[index];
   std::array<std::int64_t, 2> places{-1, -1};
   std::int64_t floor = 0;
@@ -205,7 +209,7 @@ std::array<std::int64_t, 2> PackedBlocks::other_places(std::size_t index) const 
   };
   for (const std::size_t i : by_offset_) {
     const ArenaBlock& other = blocks_[i];
-    if (i == index || other.end() <= floor || !meet(block.live, other.live)) continue;
+    if (i == index || other.end() <= floor || !overlap(block.live, other.live)) continue;
     look(other.offset);
     floor = other.end();
   }
@@ -238,23 +242,23 @@ PackedBlocks::Window PackedBlocks::cheapest_window(std::int64_t size,
 }
 
 std::pair<double, std::size_t> PackedBlocks::cheapest_own_gap(const ArenaBlock& block) {
-  std::pair<double, std::size_t> cheapest{never, 0};
+  std::pair<double, std::size_t> cheapest{not_possible, 0};
   if (block.item < 0) return cheapest;
   const Item& item = problem_.items[entry(block.item)];
   for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
     const std::size_t place = entry(index_.first_gap(block.item) + gap);
     const GapPlace& at = index_.gaps()[place];
     if (!state_.resident(at) || state_.must_be_resident(at)) continue;
-    if (!meet({at.inside.within, at.inside.wrapped}, block.live)) continue;
+    if (!overlap({at.inside.within, at.inside.wrapped}, block.live)) continue;
     cheapest = std::min(cheapest, {in_seconds(state_.flip_cost(at)), place});
   }
   return cheapest;
 }
 
-/// What can move loses its place, and gets another in its turn. Returns the gaps to give up.
-std::vector<std::size_t> PackedBlocks::clear(std::int64_t begin, std::int64_t end,
-                                             const Ranges& live,
-                                             const std::vector<Obstacle>& obstacles) {
+/// Blocks that can move lose their place and get another one later. Returns the gaps to drop.
+std::vector<std::size_t> PackedBlocks::clear_window(std::int64_t begin, std::int64_t end,
+                                                    const Ranges& live,
+                                                    const std::vector<Obstacle>& obstacles) {
   std::vector<std::size_t> gaps;
   for (const Obstacle& obstacle : obstacles) {
     if (obstacle.end <= begin || end <= obstacle.begin) continue;
@@ -281,12 +285,12 @@ int PackedBlocks::fill(std::int64_t most) {
   int taken = 0;
   for (const auto& [ignored, gap] : chances) {
     if (work_ > most) break;
-    taken += take_back(gap) ? 1 : 0;
+    taken += restore_gap(gap) ? 1 : 0;
   }
   return taken;
 }
 
-bool PackedBlocks::take_back(std::size_t gap) {
+bool PackedBlocks::restore_gap(std::size_t gap) {
   const GapPlace& at = index_.gaps()[gap];
   if (state_.resident(at) || !state_.may_be_resident(at)) return false;
   const double saved = -in_seconds(state_.flip_cost(at));
@@ -300,7 +304,7 @@ bool PackedBlocks::take_back(std::size_t gap) {
     if (block.item != at.item || !(block.is_live(first) || block.is_live(last))) continue;
     live.insert(live.end(), block.live.begin(), block.live.end());
   }
-  live = joined(std::move(live));
+  live = merged_ranges(std::move(live));
   const auto obstacles = this->obstacles(live, false, at.item);
   const Window window = cheapest_window(item.bytes.count(), obstacles);
   if (window.price >= saved) return false;
@@ -308,11 +312,11 @@ bool PackedBlocks::take_back(std::size_t gap) {
   const std::size_t mark = state_.mark();
   const Capacity cost = state_.cost();
   for (const std::size_t given :
-       clear(window.offset, window.offset + item.bytes.count(), live, obstacles)) {
+       clear_window(window.offset, window.offset + item.bytes.count(), live, obstacles)) {
     state_.flip(index_.gaps()[given]);
   }
   state_.flip(at);
-  read();
+  rebuild_blocks();
   for (ArenaBlock& block : blocks_) {
     if (block.item == at.item && block.is_live(first)) block.offset = window.offset;
   }

@@ -1,8 +1,8 @@
-// PackedBlocks: a placement and where its blocks lie, changed together.
+// PackedBlocks: a placement and the offsets of its blocks, changed together.
 //
-// A block is put where what lies there costs least to give up. Of the blocks that overlap a window
-// of its size during its life some can move to where there is room, some can leave the GPU
-// meanwhile, at the price of their copies.
+// A block goes to the place that costs least to free. Of the blocks that overlap a range of
+// addresses of its size during its life, some can move to free places, and some can leave the GPU
+// meanwhile, at the cost of their copies.
 #pragma once
 
 #include <array>
@@ -12,17 +12,19 @@
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/solve/placement_state.hpp"
 
 namespace stowage {
 
-/// One request of a placement's kept_claims (arena_claims.hpp), in its granules.
+/// One request of a placement's kept_claims (arena_claims.hpp), in the arena's granules.
 struct ArenaBlock {
-  std::int32_t item = -1;  ///< -1: a temporary's, a workspace's
+  std::int32_t item = -1;  ///< -1: the block of a temporary or of a workspace
   std::vector<StepRange> live;
   std::int64_t size = 0;
   std::int64_t offset = -1;  ///< -1: it has no place
-  bool has_moved = false;    ///< since it was placed: it makes no others move, so that this ends
+  /// Since it was placed. Such a block makes no other block move, so that the search ends.
+  bool has_moved = false;
 
   [[nodiscard]] bool is_placed() const { return offset >= 0; }
   [[nodiscard]] std::int64_t end() const { return offset + size; }
@@ -31,24 +33,25 @@ struct ArenaBlock {
 
 class PackedBlocks {
  public:
-  /// Nothing has a place yet. Step and problem must outlive it.
+  /// No block has a place yet. Step and problem must outlive it.
   PackedBlocks(const SizedStep& step, const ResidencyProblem& problem, const Placement& placement,
-               Bytes budget);
+               GpuBudget budget);
 
   [[nodiscard]] const std::vector<ArenaBlock>& all() const { return blocks_; }
   [[nodiscard]] Placement placement() const { return state_.placement(); }
   [[nodiscard]] double cost_seconds() const { return state_.cost_seconds(); }
-  /// Blocks compared so far.
+  /// The number of comparisons of blocks so far.
   [[nodiscard]] std::int64_t work() const { return work_; }
   [[nodiscard]] std::optional<std::size_t> largest_without_place() const;
 
-  /// Above the budget a block has no place.
+  /// Places a block. A block that would end above the budget gets no place.
   void place(std::size_t block, std::int64_t offset);
-  /// Finds a place for a block, or gives up the cheapest of its own gaps where that costs less.
-  /// Others may be without a place then. False: there is none at any price.
-  bool put(std::size_t block);
-  /// Takes back gaps that save more than what their blocks' new places cost. Returns how many.
-  /// Precondition: every block has a place; so it is afterwards. Ends when work() is above `most`.
+  /// Places a block where that costs least, or drops the cheapest of its own gaps where that costs
+  /// less. Other blocks may have no place afterwards. False: not possible at any cost.
+  bool place_cheapest(std::size_t block);
+  /// Keeps dropped gaps again where that saves more than the new places of their blocks cost.
+  /// Returns how many. Every block has a place before and afterwards. Ends when work() is above
+  /// `most`.
   int fill(std::int64_t most);
 
  private:
@@ -56,19 +59,19 @@ class PackedBlocks {
   struct Window;
   using Ranges = std::vector<StepRange>;
 
-  void read();
+  void rebuild_blocks();
   [[nodiscard]] std::vector<Obstacle> obstacles(const Ranges& live, bool may_move,
                                                 std::int32_t item);
   [[nodiscard]] std::vector<std::size_t> gaps_during(const ArenaBlock& block,
                                                      const Ranges& steps) const;
   [[nodiscard]] double price_of_absence(const ArenaBlock& block, const Ranges& steps);
-  [[nodiscard]] std::array<std::int64_t, 2> other_places(std::size_t index) const;
+  [[nodiscard]] std::array<std::int64_t, 2> free_places(std::size_t index) const;
   [[nodiscard]] Window cheapest_window(std::int64_t size, const std::vector<Obstacle>& obstacles);
   [[nodiscard]] std::pair<double, std::size_t> cheapest_own_gap(const ArenaBlock& block);
-  [[nodiscard]] std::vector<std::size_t> clear(std::int64_t begin, std::int64_t end,
-                                               const Ranges& live,
-                                               const std::vector<Obstacle>& obstacles);
-  bool take_back(std::size_t gap);
+  [[nodiscard]] std::vector<std::size_t> clear_window(std::int64_t begin, std::int64_t end,
+                                                      const Ranges& live,
+                                                      const std::vector<Obstacle>& obstacles);
+  bool restore_gap(std::size_t gap);
   [[nodiscard]] double in_seconds(Capacity units) const;
 
   const SizedStep& step_;
@@ -78,7 +81,7 @@ class PackedBlocks {
   PlacementIndex index_;
   PlacementState state_;
   std::vector<ArenaBlock> blocks_;
-  std::vector<std::size_t> by_offset_;  // those with a place
+  std::vector<std::size_t> by_offset_;  // blocks with a place
   std::int64_t work_ = 0;
 };
 

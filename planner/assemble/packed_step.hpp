@@ -1,4 +1,4 @@
-// PackedStep: a placement whose arena is within the budget, and where its blocks lie.
+// PackedStep: a placement whose arena is within the budget, and the offsets of its blocks.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace stowage {
 
 struct PackedStep {
   Placement placement;
-  std::vector<Bytes> offsets;  ///< one a request of its kept_claims (arena_claims.hpp)
+  std::vector<Bytes> offsets;  ///< one for each request of its kept_claims (arena_claims.hpp)
   double cost_seconds = 0;
 };
 

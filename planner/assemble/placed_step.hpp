@@ -1,4 +1,4 @@
-// PlacedStep: a step with a placement, and what follows from that before anything is scheduled.
+// PlacedStep: a step with a placement, and what the placement implies before anything is scheduled.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ class PlacedStep {
   const ResidencyProblem& problem;
   const Placement& placement;
   ItemMoves moves;
-  std::vector<double> node_seconds;  ///< each on its device
+  std::vector<double> node_seconds;  ///< by node, on its device
 
   [[nodiscard]] std::int32_t steps() const {
     return static_cast<std::int32_t>(problem.operations.size());
@@ -31,9 +31,9 @@ class PlacedStep {
   [[nodiscard]] const std::vector<StorageId>& temporaries(std::int32_t node) const {
     return step.graph->nodes[static_cast<std::size_t>(node)].temporaries;
   }
-  /// Without copies in flight.
+  /// The steps of each stay, without copies in flight.
   [[nodiscard]] std::vector<StepRange> own_stays() const;
-  /// Of the simulated step. Its transfers stand as copies_of lists them.
+  /// The seconds of the simulated step. The schedule's transfers are in the order of copies_of.
   [[nodiscard]] double step_seconds(const CopySchedule& schedule) const;
 };
 

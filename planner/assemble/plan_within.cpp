@@ -17,8 +17,8 @@
 #include "planner/assemble/fitting_effort.hpp"
 #include "planner/assemble/fitting_node.hpp"
 #include "planner/assemble/lower_limits.hpp"
+#include "planner/assemble/pack_by_eviction.hpp"
 #include "planner/assemble/spare_workspaces.hpp"
-#include "planner/assemble/squeeze.hpp"
 #include "planner/solve/placement_search.hpp"
 
 namespace stowage {
@@ -27,15 +27,16 @@ namespace {
 constexpr int packing_effort = 6;       // of the best placement
 constexpr int later_effort = 3;         // of those found within lower limits
 constexpr double close_enough = 0.005;  // of the overhead: no more is looked for
-constexpr int most_turns_down = 7;      // with limits of single steps; then all are allowed less
+constexpr int most_tightenings = 7;     // with limits of single steps; then all are allowed less
 constexpr int most_rounds = 8;          // with all steps allowed less
 constexpr int quick_rounds = 2;         // of those before anything else, where little is tried
 constexpr int halvings = 3;             // back towards the limits that overflowed
-constexpr double much_lost = 0.01;      // of the overhead: what does not pack is squeezed
-constexpr std::int64_t squeeze_work = 400'000'000;  // some half a second
+constexpr double much_lost = 0.01;      // of the overhead: then placements are packed by eviction
+constexpr std::int64_t eviction_work = 400'000'000;  // some half a second
 
-/// What did not pack leads to lower limits in several ways (lower_limits.hpp). One after another is
-/// followed until there is a plan; then what is left is looked at, the cheapest first.
+/// The search of plan_within. A placement that did not pack leads to several sets of lower limits
+/// (lower_limits.hpp). One of them after another is followed until there is a plan. Then the sets
+/// that are left are searched, the cheapest first.
 class Fitting {
  public:
   Fitting(const SizedStep& step, const ResidencyProblem& objective, const ResidencyProblem& timing,
@@ -60,8 +61,8 @@ class Fitting {
       return failure(fmt::format(
           "the smallest arena found is {}, the budget {}: offsets in {}-byte granules need more "
           "than the {} that are live at once",
-          format_bytes(smallest_arena_), format_bytes(options_.budget), arena_alignment.count(),
-          format_bytes(memory_floor(objective_).bytes)));
+          format_bytes(smallest_arena_), format_bytes(options_.budget.bytes),
+          arena_alignment.count(), format_bytes(memory_floor(objective_).bytes)));
     }
     AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_};
     if (is_cancelled()) assembly.arena_effort = 0;  // any schedule will do
@@ -77,56 +78,56 @@ class Fitting {
     for (const Placement& other : solution.others) {
       if (is_over() || !try_to_pack(other, 1)) break;
     }
-    const StepLimits whole(objective_.operations.size(), options_.budget);
+    const StepLimits whole = options_.budget.step_limits(objective_.operations.size());
     if (effort_.solves == 0) lower_everywhere(whole, quick_rounds);
-    if (!is_close()) go_down(whole, overflow);
+    if (!is_close()) follow_tightened_limits(whole, overflow);
     if (!has_plan_) lower_everywhere(whole, most_rounds);
-    if (limits_of_plan_) search_above(*limits_of_plan_);
-    look_at_the_rest();
+    if (limits_of_plan_) raise_limits(*limits_of_plan_);
+    search_open_nodes();
     if (limits_of_plan_) branch_within(*limits_of_plan_);
-    squeeze_overflows();
+    evict_from_rejected();
   }
 
-  /// As long as much is lost: what is free beside the plan's blocks is used, then what did not pack
-  /// is squeezed, the cheapest first.
-  void squeeze_overflows() {
-    if (effort_.squeezes > 0 && loses_much()) squeeze(best_.placement, offsets_);
+  /// As long as the plan costs much more than the solution: uses what is free beside the plan's
+  /// blocks, then packs rejected placements by eviction, the cheapest first.
+  void evict_from_rejected() {
+    if (effort_.evictions > 0 && loses_much()) evict(best_.placement, offsets_);
     std::vector<std::pair<double, const Placement*>> cheapest;
-    for (const Unpacked& each : unpacked_) {
+    for (const Rejected& each : rejected_) {
       cheapest.emplace_back(evaluate(objective_, each.tried).cost_seconds, &each.tried);
     }
     std::ranges::stable_sort(cheapest, {}, &std::pair<double, const Placement*>::first);
-    for (std::size_t i = 0; i < std::min(cheapest.size(), effort_.squeezes); ++i) {
+    for (std::size_t i = 0; i < std::min(cheapest.size(), effort_.evictions); ++i) {
       const auto& [cost, placement] = cheapest[i];
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
-      squeeze(*placement,
-              pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget})
-                  .offsets);
+      evict(*placement,
+            pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget.bytes})
+                .offsets);
     }
   }
 
-  void squeeze(const Placement& placement, const std::vector<Bytes>& offsets) {
+  void evict(const Placement& placement, const std::vector<Bytes>& offsets) {
     const bool is_the_plan = &placement == &best_.placement;
-    const double dearest =
+    const double cost_limit =
         has_plan_ && !is_the_plan ? cost_ : std::numeric_limits<double>::infinity();
-    auto packed = squeezed({.step = step_,
-                            .problem = objective_,
-                            .placement = placement,
-                            .offsets = offsets,
-                            .budget = options_.budget,
-                            .dearest = dearest,
-                            .work = squeeze_work});
+    auto packed = pack_by_eviction({.step = step_,
+                                    .problem = objective_,
+                                    .placement = placement,
+                                    .offsets = offsets,
+                                    .budget = options_.budget,
+                                    .cost_limit = cost_limit,
+                                    .work = eviction_work});
     if (!packed || (has_plan_ && packed->cost_seconds >= cost_)) return;
     take(*std::move(packed));
   }
 
-  /// One way out after another. The ways not taken are left for later.
-  void go_down(StepLimits limits, Overflow overflow) {
-    for (int turn = 0; turn < most_turns_down && !is_done(); ++turn) {
-      std::vector<StepLimits> ways = ways_out(limits, overflow, options_.budget);
+  /// Follows one set of tightened limits after another. The sets not followed are left for later.
+  void follow_tightened_limits(StepLimits limits, Overflow overflow) {
+    for (int round = 0; round < most_tightenings && !is_done(); ++round) {
+      std::vector<StepLimits> ways = tightened_limits(limits, overflow, options_.budget);
       if (ways.empty()) return;
-      // Of those out of a conflict none is known to be better.
+      // Of the limits against a conflict none is known to be better: all are solved.
       const bool in_conflict = overflow.beyond.empty();
       std::vector<FittingNodePtr> now;
       for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -152,13 +153,13 @@ class Fitting {
     }
   }
 
-  /// The cheapest of those without a conflict, of all if none is.
+  /// The cheapest node whose placement has no conflict; the cheapest of all if every one has.
   [[nodiscard]] FittingNodePtr best_way(const std::vector<FittingNodePtr>& solved) const {
     FittingNodePtr best;
     std::pair<bool, double> best_rank;
     for (const FittingNodePtr& node : solved) {
       const ArenaBound bound = bound_placement(step_, timing_, *node->placement, options_.budget);
-      const std::pair rank(bound.least_peak > options_.budget, node->cost);
+      const std::pair rank(!options_.budget.fits(bound.least_peak), node->cost);
       if (best && best_rank <= rank) continue;
       best = node;
       best_rank = rank;
@@ -168,19 +169,19 @@ class Fitting {
 
   void lower_everywhere(StepLimits limits, int rounds) {
     for (int round = 0; !has_plan_ && round < rounds; ++round) {
-      limits = lowered_everywhere(limits, smallest_arena_ - options_.budget, options_.budget);
+      limits = lowered_everywhere(limits, options_.budget.excess(smallest_arena_), options_.budget);
       if (const FittingNodePtr found = solved_node(*make_node(limits, limits))) (void)pack(*found);
     }
   }
 
-  /// Cheapest first, as long as anything may be cheaper than the plan.
-  void look_at_the_rest() {
+  /// Searches the open nodes, the cheapest first, as long as one may be cheaper than the plan.
+  void search_open_nodes() {
     while (!open_.empty() && !is_done()) {
       FittingNodePtr node = open_.top();
       open_.pop();
       if (node->cost >= cost_) return;
       if (node->placement) {
-        leave_ways_out(*node, pack(*node));
+        queue_tightened_limits(*node, pack(*node));
       } else if (solves_ < effort_.solves) {
         node = solved_node(*node);
         if (node) open_.push(node);
@@ -188,15 +189,15 @@ class Fitting {
     }
   }
 
-  void leave_ways_out(const FittingNode& node, const std::optional<Overflow>& overflow) {
+  void queue_tightened_limits(const FittingNode& node, const std::optional<Overflow>& overflow) {
     if (!overflow) return;
-    for (StepLimits& way : ways_out(node.limits, *overflow, options_.budget)) {
+    for (StepLimits& way : tightened_limits(node.limits, *overflow, options_.budget)) {
       open_.push(make_node(std::move(way), node.limits, node.cost));
     }
   }
 
-  /// The limits that packed may be lower than they have to be.
-  void search_above(const FittingNode& packed) {
+  /// Raises the limits that packed, which may be lower than they have to be.
+  void raise_limits(const FittingNode& packed) {
     StepLimits limits = packed.limits, too_much = packed.above;
     for (int i = 0; i < halvings && !is_done(); ++i) {
       StepLimits middle = halfway(too_much, limits);
@@ -206,7 +207,7 @@ class Fitting {
     }
   }
 
-  /// Within the limits that packed the solver may find more when it branches.
+  /// Solves once more with branches within the limits that packed: the solver may find more.
   void branch_within(const FittingNode& packed) {
     if (is_done() || !options_.branches) return;
     const FittingNodePtr found = solved_node(*make_node(packed.limits, packed.above), true);
@@ -218,7 +219,7 @@ class Fitting {
         FittingNode{cost, ++numbered_, std::nullopt, std::move(limits), std::move(above)});
   }
 
-  /// Null: there is no solution.
+  /// Solves within the limits of a node. Null: there is no solution.
   FittingNodePtr solved_node(const FittingNode& node, bool branches = false) {
     SolveOptions attempt = options_;
     attempt.limits = node.limits;
@@ -237,7 +238,7 @@ class Fitting {
     return std::make_shared<const FittingNode>(std::move(found));
   }
 
-  /// Of a solved node. None: it packs, or is not wanted.
+  /// Packs the placement of a solved node. None: it packs, or it costs too much.
   std::optional<Overflow> pack(const FittingNode& node) {
     const double before = has_plan_ ? cost_ : node.cost + 1;
     auto overflow = try_to_pack(*node.placement, later_effort);
@@ -245,10 +246,11 @@ class Fitting {
     return overflow;
   }
 
-  /// None: it packs, and is the plan unless there is a cheaper one.
+  /// Packs a placement, and again with the least workspaces. None: it packs and is the plan, or it
+  /// costs no less than the plan.
   std::optional<Overflow> try_to_pack(const Placement& placement, int effort) {
     if (has_plan_ && evaluate(objective_, placement).cost_seconds >= cost_) return std::nullopt;
-    for (const Unpacked& known : unpacked_) {
+    for (const Rejected& known : rejected_) {
       if (known.solved == placement) return known.overflow;
     }
     auto overflow = overflow_of(placement, effort);
@@ -259,29 +261,29 @@ class Fitting {
       if (!overflow) return std::nullopt;
       tried = *std::move(least);
     }
-    if (unpacked_.empty() || overflow->arena < smallest_arena_) smallest_arena_ = overflow->arena;
-    unpacked_.push_back({placement, std::move(tried), *overflow});
+    if (rejected_.empty() || overflow->arena < smallest_arena_) smallest_arena_ = overflow->arena;
+    rejected_.push_back({placement, std::move(tried), *overflow});
     return overflow;
   }
 
-  /// None: it packs, and is the plan.
+  /// Packs a placement. None: it packs and is the plan.
   std::optional<Overflow> overflow_of(const Placement& placement, int effort) {
     const PlacedStep placed(step_, timing_, placement);
     const ArenaClaims kept = kept_claims(placed);
     Evaluation evaluation = evaluate(objective_, placement);
-    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
+    Overflow overflow{.bound = bound_arena(kept.requests, options_.budget.bytes),
                       .memory = std::move(evaluation.memory)};
     overflow.arena = overflow.bound.least_peak;
     if (!overflow.bound.held.front().empty()) return overflow;
-    const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
-    ArenaPacking packing =
-        pack_arena(kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
+    const bool is_hopeless = !options_.budget.fits(overflow.arena) || is_cancelled();
+    ArenaPacking packing = pack_arena(
+        kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget.bytes});
     overflow.arena = packing.peak;
-    if (overflow.arena <= options_.budget) {
+    if (options_.budget.fits(overflow.arena)) {
       take({placement, std::move(packing.offsets), evaluation.cost_seconds});
       return std::nullopt;
     }
-    overflow.beyond = overhang(kept, packing, options_.budget, placed.steps());
+    overflow.beyond = excess_by_step(kept, packing, options_.budget, placed.steps());
     return overflow;
   }
 
@@ -293,13 +295,14 @@ class Fitting {
     has_plan_ = true;
   }
 
-  struct Unpacked {
-    Placement solved;  ///< as it was found
+  struct Rejected {
+    Placement solved;  ///< as the solver found it
     Placement tried;   ///< without workspaces that buy no time
     Overflow overflow;
   };
 
-  /// Of the solver's overhead. Precondition: there is a plan.
+  /// The cost of the plan above the solution's, as a share of the solver's overhead. Precondition:
+  /// there is a plan.
   [[nodiscard]] double lost() const {
     const double solved = best_.solution.evaluation.cost_seconds;
     const double overhead = solved - best_.solution.all_gpu_cost_seconds;
@@ -307,7 +310,7 @@ class Fitting {
     return more <= 1e-9 * solved ? 0 : more / std::max(overhead, 1e-9 * solved);
   }
   [[nodiscard]] bool loses_much() const { return has_plan_ && lost() > much_lost; }
-  /// The dearer of two placements is worth another look.
+  /// Whether the plan costs so little more than the solution that no other is searched for.
   [[nodiscard]] bool is_close() const { return has_plan_ && lost() <= close_enough; }
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -315,7 +318,7 @@ class Fitting {
   [[nodiscard]] bool is_over() const {
     return is_cancelled() || seconds() >= options_.time_limit_seconds;
   }
-  /// Without a plan the search goes on.
+  /// Whether the search may end. Without a plan it goes on.
   [[nodiscard]] bool is_done() const { return has_plan_ && (is_close() || is_over()); }
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
@@ -332,8 +335,8 @@ class Fitting {
   std::optional<FittingNode> limits_of_plan_;  // where the plan was found within lower limits
   std::atomic<int> solves_ = 1;
   int numbered_ = 0;
-  std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, Dearer> open_;
-  std::vector<Unpacked> unpacked_;
+  std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, CheapestFirst> open_;
+  std::vector<Rejected> rejected_;
   Bytes smallest_arena_;
 };
 

@@ -9,8 +9,8 @@
 namespace stowage {
 namespace {
 
-// Times are those of compute alone, as if nothing ever stalled. Where a copy cannot be hidden, the
-// nodes after it are as late as it is, so the lane counts as free again at the boundary it held up.
+// Times are those of compute alone, as if nothing ever stalled. A copy that cannot be hidden delays
+// the nodes after it, so the lane counts as free again at the boundary that the copy delayed.
 class Scheduler {
  public:
   Scheduler(const ResidencyProblem& problem, const ItemMoves& moves,
@@ -49,7 +49,7 @@ class Scheduler {
     const auto found = std::upper_bound(start_.begin(), start_.end(), seconds);
     return std::max(0, static_cast<std::int32_t>(found - start_.begin()) - 1);
   }
-  /// Takes room for a stay at one more step; false: there is none.
+  /// Takes memory for a stay at one more step; false: there is none.
   bool take(std::int32_t step, std::int32_t stay) {
     const Bytes bytes = room_.item_bytes[at(item_of(stay))];
     if (room_.stay_offset.empty()) {
@@ -69,7 +69,7 @@ class Scheduler {
     return true;
   }
 
-  /// The steps around the stay for which nothing but copies in flight has its place.
+  /// The steps around the stay at which only copies in flight use its place.
   const StepRange& free_around(std::int32_t stay, const ArenaSpan& place) {
     StepRange& free = free_[at(stay)];
     if (!free.empty()) return free;
@@ -83,13 +83,13 @@ class Scheduler {
     return free;
   }
 
-  /// Must be off the GPU, or on the host, by this boundary.
+  /// The boundary by which a download must be off the GPU, or on the host.
   [[nodiscard]] std::int32_t deadline(std::int32_t download) const {
     const Download& job = moves_.downloads[at(download)];
     return std::min(job.latest, moves_.stays[at(job.stay)].steps.end);
   }
 
-  /// Earliest deadline first among those whose version is written.
+  /// Downloads whose version is written run in the order of their deadlines.
   void schedule_downloads() {
     std::vector<std::int32_t> waiting(moves_.downloads.size());
     std::iota(waiting.begin(), waiting.end(), 0);
@@ -127,13 +127,14 @@ class Scheduler {
     std::int32_t end = std::min(job.latest, stay.end);
     while (end < wanted && take(end, job.stay)) ++end;
     stay.end = std::max(stay.end, end);
-    // Nothing issued before had a later deadline, so none was written after this one's.
+    // No download issued before had a later deadline, so none of their versions was written after
+    // this one's.
     assert(begin <= end);
     result_.downloads[at(download)] = {begin, end};
     return std::min(done, std::max(lane, start_[at(end)]));
   }
 
-  /// As late as the lane allows, from the last need back to the first.
+  /// Uploads run as late as the lane allows, scheduled from the last need back to the first.
   void schedule_uploads() {
     std::vector<std::int32_t>& order = result_.upload_order;
     order.resize(moves_.uploads.size());

@@ -15,25 +15,26 @@
 #include "planner/assemble/mixed_placement.hpp"
 #include "planner/assemble/stall_search.hpp"
 #include "planner/assemble/swap_policies.hpp"
+#include "planner/problem/gpu_budget.hpp"
 
 namespace stowage {
 namespace {
 
-// An assembly takes milliseconds for a hundred nodes and seconds for ten thousand: so many nodes
-// are assembled in all, and placements are not assembled for a shorter step alone where that is not
-// two whole steps.
+// An assembly takes milliseconds for a hundred nodes and seconds for ten thousand. At most so many
+// nodes are assembled in all. Where that is less than two whole steps, no placement is assembled
+// only for a shorter step.
 constexpr std::size_t most_assembled_nodes = 40'000;
-constexpr std::int64_t mixed_filled = 62;  // of 64 parts of the budget, of two that are mixed
-constexpr int most_late = 2;               // assembled though the time is over
+constexpr std::int64_t mixed_filled = 62;  // 64ths of the budget for a mixture of two placements
+constexpr int most_late = 2;               // assembled although the time is over
 constexpr double proposing_share = 0.75;   // of the time; the rest is for assembling
-constexpr double short_enough = 1.01;      // times the bound, or the step without a limit on memory
+constexpr double short_enough = 1.01;      // times the bound, or the step with unlimited memory
 
-constexpr std::int64_t moved_filled[] = {64, 62, 60};  // of 64 parts of the budget
+constexpr std::int64_t stall_search_filled[] = {64, 62, 60};  // 64ths of the budget
 
 /// A move takes from half a millisecond for a hundred nodes to some 50 for five thousand.
 int moves_for(std::size_t nodes) { return nodes < 1'000 ? 200 : nodes < 3'000 ? 60 : 20; }
 
-/// What is solved instead of the problem itself.
+/// A variation of the problem that is solved instead of it.
 struct Variation {
   double window = 0;         ///< for copies, in times of their own seconds; 0: none
   bool balanced = false;     ///< lanes weighted as the bound on the busiest lane weighs them
@@ -45,7 +46,8 @@ constexpr Variation variations[] = {
     {0, true, 58},  {0, false, 58}, {4, true, 64}, {1, true, 60},
 };
 
-/// No lane quite for nothing: of two placements with the same busiest lane, the cheaper one.
+/// Gives every lane some weight, so that of two placements with the same busiest lane the cheaper
+/// one is found.
 LaneWeights with_all_lanes(const LaneWeights& weights) {
   constexpr double share = 0.1;
   const auto mixed = [](double weight) { return (1 - share) * weight + share / 4; };
@@ -72,7 +74,7 @@ class Shortening {
   }
 
  private:
-  /// Looked at, and not assembled yet.
+  /// A placement that was simulated, and not assembled yet.
   struct Candidate {
     double seconds = 0;  ///< of its step, if whatever is in flight packs
     Placement placement;
@@ -81,41 +83,44 @@ class Shortening {
 
   void propose() {
     if (target_.most_variations >= all_variations) {
-      take_each(std::size(swap_policies), always, [&](std::size_t i) {
+      add_candidates(std::size(swap_policies), always, [&](std::size_t i) {
         return placed_by(swap_policies[i], step_, problem_, options_.budget);
       });
       for (Candidate& candidate : candidates_) candidate.by_rule = true;
     }
     const std::size_t count = std::min(target_.most_variations, std::size(variations));
     for (std::size_t i = 0; i < count && !is_done() && !is_over(); i += thread_count()) {
-      take_each(std::min(count - i, thread_count()), until_done,
-                [&](std::size_t k) { return solved_by(variations[i + k]); });
+      add_candidates(std::min(count - i, thread_count()), until_done,
+                     [&](std::size_t k) { return solved_by(variations[i + k]); });
     }
     if (target_.most_variations < all_variations || is_done() || is_over()) return;
-    attempt_mixtures();
-    attempt_moves();
+    add_mixtures();
+    add_stall_searches();
   }
 
-  /// From what promises most, at the budget and at less, which is easier to pack.
-  void attempt_moves() {
+  /// Adds placements of stall searches, which start from the placement with the shortest simulated
+  /// step, at the budget and at less, which is easier to pack.
+  void add_stall_searches() {
     const StallSearchOptions options{.budget = options_.budget,
                                      .most_moves = moves_for(problem_.operations.size()),
                                      .stop = [this] { return is_over(); }};
-    take_each(std::size(moved_filled), always, [&](std::size_t i) -> std::optional<Placement> {
-      StallSearchOptions within = options;
-      within.budget = Bytes(options_.budget.count() / 64 * moved_filled[i]);
-      const Placement* start = most_promising(within.budget);
-      if (start == nullptr) return std::nullopt;
-      return less_stalled(step_, problem_, *start, within);
-    });
+    add_candidates(std::size(stall_search_filled), always,
+                   [&](std::size_t i) -> std::optional<Placement> {
+                     StallSearchOptions within = options;
+                     within.budget = options_.budget.sixty_fourths(stall_search_filled[i]);
+                     const Placement* start = shortest_start(within.budget);
+                     if (start == nullptr) return std::nullopt;
+                     return reduce_stalls(step_, problem_, *start, within);
+                   });
   }
 
-  /// Of all that was looked at and keeps within a budget; null: nothing does.
-  [[nodiscard]] const Placement* most_promising(Bytes budget) const {
+  /// The placement with the shortest simulated step among all that keep within a budget; null: none
+  /// does.
+  [[nodiscard]] const Placement* shortest_start(GpuBudget budget) const {
     const Placement* best = nullptr;
     double least = std::numeric_limits<double>::infinity();
     const auto look_at = [&](const Placement& placement) {
-      if (evaluate(problem_, placement).peak > budget) return;
+      if (!budget.fits(evaluate(problem_, placement).peak)) return;
       const double seconds = widest_step_seconds(PlacedStep(step_, problem_, placement), budget);
       if (seconds >= least) return;
       least = seconds;
@@ -126,24 +131,25 @@ class Shortening {
     return best;
   }
 
-  /// The most promising first, for as long as one may be shorter than the best.
+  /// Assembles candidates by their simulated step, as long as one may be shorter than the best
+  /// plan.
   void assemble_candidates() {
     std::ranges::stable_sort(candidates_, {}, &Candidate::seconds);
     int late = 0;
     for (Candidate& candidate : candidates_) {
       if (is_done() || is_cancelled() || candidate.seconds >= best_step()) return;
       if (is_late() && late++ == most_late) return;
-      // No plan may have a longer step than a rule's: these are looked at whatever was before.
+      // No plan may have a longer step than a rule's, so these are assembled in any case.
       if (left_ > 0 || candidate.by_rule) assemble(std::move(candidate));
     }
   }
 
   [[nodiscard]] double best_step() const { return best_.plan.totals.step_seconds; }
-  [[nodiscard]] bool would_do(double step_seconds) const {
+  [[nodiscard]] bool is_short_enough(double step_seconds) const {
     return step_seconds <= short_enough * std::max(target_.balance.step_lower_bound_seconds,
                                                    target_.all_gpu_seconds);
   }
-  [[nodiscard]] bool is_done() const { return would_do(best_step()); }
+  [[nodiscard]] bool is_done() const { return is_short_enough(best_step()); }
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -154,14 +160,15 @@ class Shortening {
   }
   [[nodiscard]] bool is_over() const { return left_ == 0 || is_late(); }
 
-  enum When : std::uint8_t { always, until_done };  ///< always: though the time is over, too
-  /// Placements made beside each other, taken as if one came after the other.
-  void take_each(std::size_t count, When when,
-                 const std::function<std::optional<Placement>(std::size_t)>& placement) {
+  enum When : std::uint8_t { always, until_done };  ///< always: even when the time is over
+  /// Adds placements that are made in parallel, in their order, as if one were made after the
+  /// other.
+  void add_candidates(std::size_t count, When when,
+                      const std::function<std::optional<Placement>(std::size_t)>& placement) {
     std::vector<std::optional<Candidate>> candidates(count);
     for_each_index(count, [&](std::size_t i) {
       if (when == always ? is_cancelled() : is_over()) return;
-      if (auto placed = placement(i)) candidates[i] = looked_at(*std::move(placed));
+      if (auto placed = placement(i)) candidates[i] = candidate_of(*std::move(placed));
     });
     for (std::optional<Candidate>& candidate : candidates) {
       if (when == until_done && (is_over() || is_done())) return;
@@ -169,8 +176,8 @@ class Shortening {
     }
   }
 
-  /// None: no step is shorter than its busiest lane.
-  [[nodiscard]] std::optional<Candidate> looked_at(Placement placement) const {
+  /// Simulates a placement. None: its busiest lane alone takes longer than the best step.
+  [[nodiscard]] std::optional<Candidate> candidate_of(Placement placement) const {
     if (busiest_lane(evaluate(problem_, placement)) >= best_step()) return std::nullopt;
     const double least =
         widest_step_seconds(PlacedStep(step_, problem_, placement), options_.budget);
@@ -181,8 +188,10 @@ class Shortening {
     SolveOptions options = options_;
     options.branches = false;
     options.most_others = 0;
-    const Bytes limit(options.budget.count() / 64 * variation.filled);
-    if (variation.filled < 64) options.limits.assign(problem_.operations.size(), limit);
+    if (variation.filled < 64) {
+      const GpuBudget filled = options.budget.sixty_fourths(variation.filled);
+      options.limits = filled.step_limits(problem_.operations.size());
+    }
     options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     const LaneWeights weights =
         variation.balanced ? with_all_lanes(target_.balance.weights) : LaneWeights{};
@@ -198,14 +207,14 @@ class Shortening {
     return without_windows(problem_, windowed, solution->placement);
   }
 
-  /// With less on the CPU and with more than the weights that balance the lanes would have.
+  /// A placement with more or less on the CPU than the weights that balance the lanes give.
   [[nodiscard]] std::optional<Placement> with_cpu_at(double price) const {
     SolveOptions options = options_;
     options.branches = false;
     options.most_others = 0;
-    // What is streamed needs room to come before it is wanted.
-    options.limits.assign(problem_.operations.size(),
-                          Bytes(options.budget.count() / 64 * mixed_filled));
+    // Streamed weights need memory before they are used.
+    options.limits =
+        options.budget.sixty_fourths(mixed_filled).step_limits(problem_.operations.size());
     options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     LaneWeights weights = with_all_lanes(target_.balance.weights);
     weights.cpu = std::min(1.0, weights.cpu * price);
@@ -214,7 +223,7 @@ class Shortening {
     return std::move(solution->placement);
   }
 
-  void attempt_mixtures() {
+  void add_mixtures() {
     std::optional<Placement> few, many;
     for_each_index(
         2, [&](std::size_t i) { (i == 0 ? few : many) = with_cpu_at(i == 0 ? 1.25 : 0.8); });
@@ -233,16 +242,17 @@ class Shortening {
     for (const int parts : {16, 32, 64}) {
       for (const double more : {0.0, -0.1, 0.1}) mixtures.push_back({best_share + more, parts});
     }
-    take_each(mixtures.size(), always,
-              [&](std::size_t i) { return mixed_placement(problem_, *many, *few, mixtures[i]); });
+    add_candidates(mixtures.size(), always, [&](std::size_t i) {
+      return mixed_placement(problem_, *many, *few, mixtures[i]);
+    });
   }
 
   void take(Candidate candidate) {
     if (candidate.seconds >= best_step()) return;
     if (std::ranges::find(seen_, candidate.placement) != seen_.end()) return;
     seen_.push_back(candidate.placement);
-    // What may end the search is not put off.
-    if (would_do(candidate.seconds) && left_ > 0) return assemble(std::move(candidate));
+    // A candidate that may end the search is assembled at once.
+    if (is_short_enough(candidate.seconds) && left_ > 0) return assemble(std::move(candidate));
     candidates_.push_back(std::move(candidate));
   }
 
@@ -252,7 +262,7 @@ class Shortening {
     Plan plan =
         assemble_plan(step_, problem_, placement,
                       {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});
-    if (plan.totals.arena > options_.budget || plan.totals.step_seconds >= best_step()) return;
+    if (!options_.budget.fits(plan.totals.arena) || plan.totals.step_seconds >= best_step()) return;
     if (target_.accepts && !target_.accepts(plan.totals)) return;
     best_.plan = std::move(plan);
     best_.placement = std::move(placement);

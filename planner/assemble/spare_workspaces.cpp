@@ -12,7 +12,7 @@ namespace {
 
 std::size_t index_of(std::int32_t number) { return static_cast<std::size_t>(number); }
 
-/// What is live from step to step, by its offset.
+/// The live blocks of a step, by offset; the steps are entered in order.
 class LiveBlocks {
  public:
   LiveBlocks(std::span<const ArenaRequest> requests, std::span<const Bytes> offsets,
@@ -28,7 +28,7 @@ class LiveBlocks {
     }
   }
 
-  /// Steps come in their order, none is left out.
+  /// Goes on to a step. Steps are entered in their order and none is left out.
   void enter(std::int32_t step) {
     for (const std::size_t block : ends_[index_of(step)]) end_of_.erase(offsets_[block]);
     for (const std::size_t block : begins_[index_of(step)]) {
@@ -37,14 +37,14 @@ class LiveBlocks {
     }
   }
 
-  /// The lowest hole.
-  [[nodiscard]] std::optional<Bytes> room_for(Bytes bytes, Bytes budget) const {
+  /// The offset of the lowest hole; none: no hole is large enough.
+  [[nodiscard]] std::optional<Bytes> room_for(Bytes bytes, GpuBudget budget) const {
     Bytes free;
     for (const auto& [begin, end] : end_of_) {
       if (free + bytes <= begin) return free;
       free = std::max(free, end);
     }
-    if (free + bytes <= budget) return free;
+    if (budget.fits(free + bytes)) return free;
     return std::nullopt;
   }
 
@@ -76,10 +76,10 @@ std::optional<Placement> with_least_workspaces(const ResidencyProblem& problem,
 }
 
 PackedStep with_preferred_workspaces(const SizedStep& step, const ResidencyProblem& problem,
-                                     PackedStep packed, Bytes budget) {
+                                     PackedStep packed, GpuBudget budget) {
   const PlacedStep placed(step, problem, packed.placement);
   const ArenaClaims claims = kept_claims(placed);
-  // Workspaces come last, one a step at most.
+  // Requests of workspaces come last, at most one a step.
   const std::size_t others = claims.requests.size() - claims.workspaces.size();
   std::vector<Bytes> own(problem.operations.size());
   for (const auto& [request, node] : claims.workspaces) {

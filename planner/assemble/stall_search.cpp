@@ -13,27 +13,27 @@
 namespace stowage {
 namespace {
 
-constexpr double hidden_share = 0.05;    // of a copy's seconds, where no step waits for its lane
-constexpr double worth_it = 1e-4;        // of the step: a smaller gain is none
-constexpr std::size_t most_spared = 24;  // copies, of one schedule
+constexpr double hidden_share = 0.05;  // of a copy's seconds, where no step waits for its lane
+constexpr double least_gain = 1e-4;    // of the step: a smaller gain is none
+constexpr std::size_t most_gaps = 24;  // copies, of one schedule
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// A schedule's copies and when they run.
-struct Simulated {
+/// The copies of a schedule and their simulated times.
+struct SimulatedCopies {
   PlacedCopies copies;
   LaneTimeline timeline;
 };
 
-Simulated simulated(const PlacedStep& placed, Bytes budget) {
+SimulatedCopies simulate_copies(const PlacedStep& placed, GpuBudget budget) {
   const CopySchedule schedule = widest_schedule(placed, budget);
-  Simulated result{copies_of(placed.problem, placed.moves, schedule), {}};
+  SimulatedCopies result{copies_of(placed.problem, placed.moves, schedule), {}};
   result.timeline = simulate_lanes(placed.node_seconds, result.copies.transfers,
                                    result.copies.seconds, schedule.windows);
   return result;
 }
 
-/// What the step waits for.
+/// The copies and lanes that the step waits for.
 struct Waits {
   std::vector<double> of_copy;     ///< by transfer: seconds that the step waits for it
   std::vector<bool> uploads_wait;  ///< by boundary: whether such an upload is under way there
@@ -42,7 +42,8 @@ struct Waits {
 
 class WaitFinder {
  public:
-  explicit WaitFinder(const Simulated& of) : of_(of), boundaries_(of.timeline.arrivals.size()) {
+  explicit WaitFinder(const SimulatedCopies& of)
+      : of_(of), boundaries_(of.timeline.arrivals.size()) {
     waits_.of_copy.assign(of.copies.transfers.size(), 0);
     waits_.uploads_wait.assign(boundaries_, false);
     waits_.downloads_wait.assign(boundaries_, false);
@@ -66,25 +67,25 @@ class WaitFinder {
     for (std::size_t t = 0; t < boundaries_; ++t) {
       if (latest[t] < 0) continue;
       const double wait = timeline.transfers[at(latest[t])].end - timeline.arrivals[t];
-      if (wait > 0) blame(latest[t], wait);
+      if (wait > 0) charge_wait(latest[t], wait);
     }
     return std::move(waits_);
   }
 
  private:
-  void blame(std::int32_t copy, double wait) {
+  void charge_wait(std::int32_t copy, double wait) {
     const std::vector<Span>& spans = of_.timeline.transfers;
     while (copy >= 0) {
       double& waited = waits_.of_copy[at(copy)];
       waited = std::min(waited + wait, of_.copies.seconds[at(copy)]);
-      mark(copy);
+      mark_waiting(copy);
       const std::int32_t before = before_[at(copy)];
       if (before < 0 || spans[at(before)].end < spans[at(copy)].begin) return;
       copy = before;
     }
   }
 
-  void mark(std::int32_t copy) {
+  void mark_waiting(std::int32_t copy) {
     const std::vector<double>& arrivals = of_.timeline.arrivals;
     const Span& span = of_.timeline.transfers[at(copy)];
     const bool is_up = of_.copies.transfers[at(copy)].link == upload_link;
@@ -97,7 +98,7 @@ class WaitFinder {
     waiting[at(of_.copies.transfers[at(copy)].end)] = true;
   }
 
-  const Simulated& of_;
+  const SimulatedCopies& of_;
   std::size_t boundaries_;
   std::vector<std::int32_t> before_;  // by transfer: the one before it on its lane
   Waits waits_;
@@ -120,34 +121,34 @@ class StallSearch {
   }
 
  private:
-  /// By one move; false: none does.
+  /// Shortens the step by one change; false: no change does.
   bool improve() {
     const PlacedStep placed(step_, problem_, best_);
-    const Simulated now = simulated(placed, options_.budget);
+    const SimulatedCopies now = simulate_copies(placed, options_.budget);
     const Waits waits = WaitFinder(now).run();
     const ResidencyProblem priced = priced_by(waits);
     const CutModel model =
-        make_cut_model(priced, std::vector<Bytes>(problem_.operations.size(), options_.budget));
+        make_cut_model(priced, options_.budget.step_limits(problem_.operations.size()));
     const PlacementIndex index(model);
     const std::function<bool()> never = [] { return false; };
-    for (const std::int32_t gap : spared_gaps(now, waits, index)) {
+    for (const std::int32_t gap : gaps_of_awaited_copies(now, waits, index)) {
       if (moves_ == options_.most_moves || (options_.stop && options_.stop())) return false;
       ++moves_;
       PlacementSearch search(model, index, best_, {}, 0, never);
-      if (!search.turn(gap)) continue;
-      Placement turned = search.state().placement();
+      if (!search.flip_gap(gap)) continue;
+      Placement flipped = search.state().placement();
       const double seconds =
-          widest_step_seconds(PlacedStep(step_, problem_, turned), options_.budget);
-      if (seconds >= (1 - worth_it) * now.timeline.step_seconds) continue;
-      best_ = std::move(turned);
+          widest_step_seconds(PlacedStep(step_, problem_, flipped), options_.budget);
+      if (seconds >= (1 - least_gain) * now.timeline.step_seconds) continue;
+      best_ = std::move(flipped);
       return true;
     }
     return false;
   }
 
-  /// The gaps of the copies that are waited for, the longest wait first.
-  std::vector<std::int32_t> spared_gaps(const Simulated& now, const Waits& waits,
-                                        const PlacementIndex& index) const {
+  /// The gaps of the copies that the step waits for, the longest wait first.
+  std::vector<std::int32_t> gaps_of_awaited_copies(const SimulatedCopies& now, const Waits& waits,
+                                                   const PlacementIndex& index) const {
     std::vector<std::pair<double, std::int32_t>> ranked;
     for (std::size_t i = 0; i < waits.of_copy.size(); ++i) {
       if (waits.of_copy[i] <= 0) continue;
@@ -159,7 +160,7 @@ class StallSearch {
     std::ranges::sort(ranked);
     std::vector<std::int32_t> gaps;
     for (const auto& [ignored, gap] : ranked) {
-      if (gaps.size() == most_spared) break;
+      if (gaps.size() == most_gaps) break;
       if (std::ranges::find(gaps, gap) == gaps.end()) gaps.push_back(gap);
     }
     return gaps;
@@ -178,7 +179,7 @@ class StallSearch {
     return gap < gap_count(item) ? gap : -1;
   }
 
-  /// Copies count in full where the step waits for their lane.
+  /// The problem in which copies cost their full time only where the step waits for their lane.
   ResidencyProblem priced_by(const Waits& waits) const {
     ResidencyProblem priced = problem_;
     for (Item& item : priced.items) {
@@ -212,8 +213,8 @@ class StallSearch {
 
 }  // namespace
 
-Placement less_stalled(const SizedStep& step, const ResidencyProblem& problem, Placement start,
-                       const StallSearchOptions& options) {
+Placement reduce_stalls(const SizedStep& step, const ResidencyProblem& problem, Placement start,
+                        const StallSearchOptions& options) {
   return StallSearch(step, problem, std::move(start), options).run();
 }
 

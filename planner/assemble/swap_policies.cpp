@@ -25,7 +25,7 @@ struct PolicyGap {
 class PolicyPlacement {
  public:
   PolicyPlacement(SwapPolicy policy, const SizedStep& step, const ResidencyProblem& problem,
-                  Bytes budget)
+                  GpuBudget budget)
       : policy_(policy),
         step_(step),
         problem_(problem),
@@ -44,7 +44,7 @@ class PolicyPlacement {
     }
     drop_idle_copies();
     const Evaluation evaluation = evaluate(problem_, placement_);
-    if (!evaluation.consistent || evaluation.peak > budget_) return std::nullopt;
+    if (!evaluation.consistent || !budget_.fits(evaluation.peak)) return std::nullopt;
     return std::move(placement_);
   }
 
@@ -56,7 +56,7 @@ class PolicyPlacement {
     return step_.graph->storage(problem_.storage_of[item]);
   }
 
-  /// False: there are none that may run on the CPU.
+  /// Moves updates to the CPU. False: none may run there.
   bool move_updates() {
     bool any = false;
     for (std::size_t t = 0; t < problem_.operations.size(); ++t) {
@@ -131,7 +131,7 @@ class PolicyPlacement {
   [[nodiscard]] bool exceeds_within(const PolicyGap& gap) const {
     for (const StepRange& range : {gap.inside.within, gap.inside.wrapped}) {
       for (std::int32_t t = range.begin; t < range.end; ++t) {
-        if (memory_[static_cast<std::size_t>(t)] > budget_) return true;
+        if (!budget_.fits(memory_[static_cast<std::size_t>(t)])) return true;
       }
     }
     return false;
@@ -146,7 +146,7 @@ class PolicyPlacement {
     }
   }
 
-  /// A copy beside a reader on the CPU that no gap leads to or from.
+  /// Drops copies beside a reader on the CPU without a resident gap on either side.
   void drop_idle_copies() {
     for (std::size_t i = 0; i < problem_.items.size(); ++i) {
       const Item& item = problem_.items[i];
@@ -164,7 +164,7 @@ class PolicyPlacement {
   SwapPolicy policy_;
   const SizedStep& step_;
   const ResidencyProblem& problem_;
-  Bytes budget_;
+  GpuBudget budget_;
   Placement placement_;
   std::vector<Bytes> memory_;  // by step
 };
@@ -190,7 +190,7 @@ std::string_view to_string(SwapPolicy policy) {
 }
 
 std::optional<Placement> placed_by(SwapPolicy policy, const SizedStep& step,
-                                   const ResidencyProblem& problem, Bytes budget) {
+                                   const ResidencyProblem& problem, GpuBudget budget) {
   return PolicyPlacement(policy, step, problem, budget).run();
 }
 

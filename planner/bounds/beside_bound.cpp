@@ -7,13 +7,14 @@ namespace stowage {
 
 namespace {
 
-// What may be away during the node: what it frees, and what its copies cost, weighted.
+// An item that may be away during the node: the bytes that it frees, and the weighted cost of its
+// copies.
 struct AwayItem {
   double bytes = 0;
   double cost = 0;
 };
 
-// Of the cheaper side, where it may be on either.
+// The weighted seconds of a node, on the cheaper side where both are possible.
 double least_seconds(const BoundNode& node, double gpu_weight, double cpu_weight) {
   const double cpu = cpu_weight * node.cpu_cost;
   if (node.side == Side::away) return cpu;
@@ -22,7 +23,7 @@ double least_seconds(const BoundNode& node, double gpu_weight, double cpu_weight
   return node.side == Side::gpu ? gpu : std::min(gpu, cpu);
 }
 
-// Whether the GPU made in this step what is there before a touch.
+// Whether the value before a touch was made on the GPU in this step.
 bool is_made_on_gpu(const BoundProblem& problem, const BoundItem& item, std::size_t touch) {
   while (touch-- > 0) {
     if (!item.touches[touch].writes) continue;
@@ -33,6 +34,11 @@ bool is_made_on_gpu(const BoundProblem& problem, const BoundItem& item, std::siz
 
 }  // namespace
 
+// 1. Sums the weighted seconds of all nodes.
+// 2. For each item decides whether it is on the GPU during the node: it is if the node touches it
+// or
+//    its gap is kept; it may be away if its gap is open between two nodes on the GPU.
+// 3. Adds the cost of the cheapest items, by cost for a byte, until what is left fits.
 double beside_bound(const BoundProblem& problem, std::int32_t node, double downloads,
                     double uploads, double cpu) {
   const auto at = static_cast<std::size_t>(node);

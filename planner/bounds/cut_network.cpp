@@ -15,10 +15,10 @@ using FlowGraph =
                                        boost::no_property, std::int32_t, std::int32_t>;
 using FlowEdge = boost::graph_traits<FlowGraph>::edge_descriptor;
 
-struct SpentAll {};
+struct WorkLimitReached {};
 
-// Residual capacities by edge, which count how often they are looked at: a network can be made on
-// which push-relabel takes the square of its nodes.
+// Residual capacities by edge. They count how often they are looked at, since there are networks on
+// which push-relabel takes time in the square of the nodes.
 struct BoundedResidual {
   using key_type = FlowEdge;
   using value_type = std::int64_t;
@@ -29,7 +29,7 @@ struct BoundedResidual {
   std::int64_t* work = nullptr;
 
   std::int64_t& operator[](const FlowEdge& edge) const {
-    if (--*work < 0) throw SpentAll();
+    if (--*work < 0) throw WorkLimitReached();
     return residual[static_cast<std::size_t>(edge.idx)];
   }
   friend std::int64_t get(const BoundedResidual& map, const FlowEdge& edge) { return map[edge]; }
@@ -38,13 +38,14 @@ struct BoundedResidual {
   }
 };
 
-// The terminal of every node that infinite arcs tie to one, so that all flows are finite.
-struct Tied {
+// By node: the terminal that infinite arcs tie it to, or itself. With these nodes contracted all
+// flows are finite.
+struct ContractedNodes {
   std::vector<CutNetwork::Node> to;  // by node: a terminal, or the node itself
   bool contradictory = false;
 };
 
-Tied tie(const CutNetwork& network) {
+ContractedNodes contract_infinite_arcs(const CutNetwork& network) {
   const auto nodes = static_cast<std::size_t>(network.nodes());
   std::vector<std::vector<CutNetwork::Node>> forward(nodes), backward(nodes);
   for (const CutNetwork::Arc& arc : network.arcs()) {
@@ -52,17 +53,17 @@ Tied tie(const CutNetwork& network) {
     forward[static_cast<std::size_t>(arc.from)].push_back(arc.to);
     backward[static_cast<std::size_t>(arc.to)].push_back(arc.from);
   }
-  Tied tied;
-  for (CutNetwork::Node v = 0; v < network.nodes(); ++v) tied.to.push_back(v);
+  ContractedNodes contracted;
+  for (CutNetwork::Node v = 0; v < network.nodes(); ++v) contracted.to.push_back(v);
   const auto walk = [&](const auto& next, CutNetwork::Node terminal) {
     std::vector<CutNetwork::Node> stack = next[static_cast<std::size_t>(terminal)];
     while (!stack.empty()) {
       const CutNetwork::Node v = stack.back();
       stack.pop_back();
-      CutNetwork::Node& to = tied.to[static_cast<std::size_t>(v)];
+      CutNetwork::Node& to = contracted.to[static_cast<std::size_t>(v)];
       if (to == terminal) continue;
       if (to != v || v <= CutNetwork::sink) {  // the other terminal's
-        tied.contradictory = true;
+        contracted.contradictory = true;
         return;
       }
       to = terminal;
@@ -71,8 +72,8 @@ Tied tie(const CutNetwork& network) {
     }
   };
   walk(forward, CutNetwork::source);
-  if (!tied.contradictory) walk(backward, CutNetwork::sink);
-  return tied;
+  if (!contracted.contradictory) walk(backward, CutNetwork::sink);
+  return contracted;
 }
 
 // Edges as Boost wants them: grouped by tail, each with a reverse of capacity 0 of its own.
@@ -128,18 +129,18 @@ void CutNetwork::add_arc(Node from, Node to, std::int64_t capacity) {
 }
 
 std::optional<CutValue> least_cut(const CutNetwork& network, std::int64_t& work) {
-  const Tied tied = tie(network);
-  if (tied.contradictory) return CutValue{.infinite = true};
+  const ContractedNodes contracted = contract_infinite_arcs(network);
+  if (contracted.contradictory) return CutValue{.infinite = true};
   std::int64_t all = 1;  // above every finite cut
   for (const CutNetwork::Arc& arc : network.arcs()) {
     if (arc.capacity != CutNetwork::infinite) all += arc.capacity;
   }
   std::int64_t constant = 0;
   std::vector<CutNetwork::Arc> arcs;
-  std::vector<std::int64_t> in(tied.to.size(), 0), out(tied.to.size(), 0);
+  std::vector<std::int64_t> in(contracted.to.size(), 0), out(contracted.to.size(), 0);
   for (CutNetwork::Arc arc : network.arcs()) {
-    arc.from = tied.to[static_cast<std::size_t>(arc.from)];
-    arc.to = tied.to[static_cast<std::size_t>(arc.to)];
+    arc.from = contracted.to[static_cast<std::size_t>(arc.from)];
+    arc.to = contracted.to[static_cast<std::size_t>(arc.to)];
     if (arc.from == arc.to || arc.from == CutNetwork::sink || arc.to == CutNetwork::source) {
       continue;
     }
@@ -163,7 +164,7 @@ std::optional<CutValue> least_cut(const CutNetwork& network, std::int64_t& work)
   try {
     const FlowEdges edges = grouped(arcs, network.nodes());
     return CutValue{.value = constant + maximum_flow(edges, network.nodes(), work)};
-  } catch (const SpentAll&) {
+  } catch (const WorkLimitReached&) {
     return std::nullopt;
   }
 }

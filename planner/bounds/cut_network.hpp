@@ -1,8 +1,8 @@
-// CutNetwork: a flow network whose minimum cut is a bound, and its value by push-relabel.
+// CutNetwork: a flow network whose minimum cut is a bound. Its value is computed by push-relabel.
 //
-// Goldberg and Tarjan's push-relabel (1988) in Boost.Graph, where the planner's own cuts are found
-// by Boykov and Kolmogorov's algorithm: the two share the problem and nothing else. (Tests solve
-// the same networks by both.)
+// Goldberg and Tarjan's push-relabel (1988) in Boost.Graph, whereas the planner's own cuts are
+// found by Boykov and Kolmogorov's algorithm: the two share the problem and nothing else. (Tests
+// solve the same networks by both.)
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,11 @@ class CutNetwork {
 
 struct CutValue {
   bool infinite = false;   ///< every cut pays an infinite arc
-  std::int64_t value = 0;  ///< else what the least one pays
+  std::int64_t value = 0;  ///< of the least cut, if it is finite
 };
 
-/// `work` is what may be spent, in looks at an arc, and what is left of it then; nullopt: it was
-/// too little. Deterministic.
+/// `work`: how often arcs may be looked at; on return, what is left of that. nullopt: it was too
+/// little. Deterministic.
 [[nodiscard]] std::optional<CutValue> least_cut(const CutNetwork& network, std::int64_t& work);
 
 }  // namespace stowage

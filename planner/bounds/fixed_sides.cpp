@@ -10,7 +10,7 @@ namespace {
 
 constexpr int most_passes = 64;  // each holds by itself
 
-// The largest of any range of a list that does not change, from the largest of all ranges whose
+// The largest value of any range of a constant list, from the largest values of all ranges whose
 // length is a power of two.
 class RangeLargest {
  public:
@@ -39,19 +39,19 @@ class RangeLargest {
   std::vector<std::vector<std::int64_t>> levels_;
 };
 
-class Conclusion {
+class LimitPropagation {
  public:
-  Conclusion(const BoundProblem& problem, FixedSides& sides)
+  LimitPropagation(const BoundProblem& problem, FixedSides& sides)
       : problem_(problem), sides_(sides), steps_(static_cast<std::int32_t>(problem.nodes.size())) {}
 
   bool run() {
     for (int pass = 0; pass < most_passes; ++pass) {
       if (!fix_writers()) return false;
-      add_up();
+      sum_certain_memory();
       if (std::ranges::any_of(memory_, [&](std::int64_t sum) { return sum > problem_.limit; })) {
         return false;
       }
-      if (!rule_out()) return true;
+      if (!exclude_what_exceeds()) return true;
     }
     return true;
   }
@@ -61,7 +61,7 @@ class Conclusion {
     return sides_.nodes[static_cast<std::size_t>(touch.step)];
   }
 
-  // What is kept from or to a touch that writes was written on the GPU.
+  // A gap that is kept from or to a touch that writes: the touch wrote on the GPU.
   bool fix_writers() {
     for (std::size_t i = 0; i < problem_.items.size(); ++i) {
       const BoundItem& item = problem_.items[i];
@@ -77,8 +77,9 @@ class Conclusion {
     return true;
   }
 
-  // The memory that is taken for certain, by step, and which copies that is.
-  void add_up() {
+  // Sums the memory that is taken for certain, by step, and notes which copies are there for
+  // certain.
+  void sum_certain_memory() {
     std::vector<std::int64_t> change(static_cast<std::size_t>(steps_) + 1, 0);
     const auto add = [&](std::int32_t begin, std::int32_t end, std::int64_t bytes) {
       if (begin >= end) return;
@@ -115,7 +116,7 @@ class Conclusion {
     memory_ = std::move(change);
   }
 
-  bool rule_out() {
+  bool exclude_what_exceeds() {
     bool changed = false;
     for (std::size_t t = 0; t < problem_.nodes.size(); ++t) {
       if (sides_.nodes[t] != Side::open) continue;
@@ -170,8 +171,8 @@ FixedSides sides_of(const BoundProblem& problem) {
   return sides;
 }
 
-bool conclude(const BoundProblem& problem, FixedSides& sides) {
-  return Conclusion(problem, sides).run();
+bool propagate_limit(const BoundProblem& problem, FixedSides& sides) {
+  return LimitPropagation(problem, sides).run();
 }
 
 }  // namespace stowage

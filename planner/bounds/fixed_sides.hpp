@@ -1,8 +1,8 @@
-// FixedSides: what a branch has decided, and what the limit on memory decides with it.
+// FixedSides: the sides that a branch has decided, and those that the memory limit then decides.
 //
-// At each step what is on the GPU for certain is added up: what the nodes that run there touch,
-// what is kept through the step. Whatever does not fit beside that is not there. This follows for
-// every placement within the limit, so that no plan is lost.
+// At each step the memory that is taken for certain is added up: what the nodes that run on the GPU
+// touch, and what is kept there through the step. Whatever does not fit beside that is not on the
+// GPU. This follows for every placement within the limit, so no plan is lost.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct FixedSides {
   std::vector<std::vector<Side>> gaps;  ///< by item, gap
 };
 
-/// The problem's own.
+/// The sides that the problem itself fixes.
 [[nodiscard]] FixedSides sides_of(const BoundProblem& problem);
 
-/// Until nothing more follows. False: no placement has these sides within the limit.
-/// O(problem * log steps) a pass; a handful of passes.
-[[nodiscard]] bool conclude(const BoundProblem& problem, FixedSides& sides);
+/// Propagates the limit into `sides` until nothing more follows. False: no placement within the
+/// limit has these sides. O(problem * log steps) for each of a few passes.
+[[nodiscard]] bool propagate_limit(const BoundProblem& problem, FixedSides& sides);
 
 }  // namespace stowage

@@ -18,8 +18,8 @@ struct RawEngine {
   Amount memory = 0;
 };
 
-// An arc before its capacity has a unit: a cost, and bytes times prices. A node on the GPU takes
-// the cheapest of its engines as well.
+// An arc before its capacity has a unit: a cost, and bytes times prices. For a node on the GPU the
+// cheapest of `engines` is added.
 struct RawArc {
   CutNetwork::Node from = CutNetwork::source;
   CutNetwork::Node to = CutNetwork::sink;
@@ -28,7 +28,8 @@ struct RawArc {
   std::vector<RawEngine> engines = {};
 };
 
-/// Prices as whole numbers of 2^-exponent, rounded down: any prices give a bound, these as well.
+/// Prices as whole numbers of 2^-exponent, rounded down: any prices give a bound, so the rounded
+/// ones do too.
 struct WholePrices {
   int exponent = 0;
   std::vector<std::int64_t> before;  // by step: the sum of the earlier steps' prices
@@ -80,10 +81,10 @@ class NetworkBuilder {
         result_.constant += capacity;
       } else {
         result_.network.add_arc(arc.from, arc.to,
-                                static_cast<std::int64_t>(std::min<Amount>(capacity, dearest_)));
+                                static_cast<std::int64_t>(std::min<Amount>(capacity, cost_cap_)));
       }
     }
-    // What the limits are worth, rounded up.
+    // The limits times their prices, rounded up.
     Amount worth = Amount{prices_.before.back()} * problem_.limit;
     for (std::size_t l = 0; l < limits_.size(); ++l) {
       worth += Amount{prices_.limits[l]} * limits_[l].limit->limit;
@@ -104,7 +105,7 @@ class NetworkBuilder {
 
   void implies(Node first, Node second) {  // whatever has the first on the GPU has the second there
     if (first == source && second == sink) {
-      // Contradictory: through a node of its own, so that the network says so.
+      // Contradictory. Two infinite arcs through a new node make every cut infinite.
       const Node between = result_.network.add_node();
       result_.network.add_arc(source, between, CutNetwork::infinite);
       result_.network.add_arc(between, sink, CutNetwork::infinite);
@@ -156,7 +157,7 @@ class NetworkBuilder {
     for (std::size_t i = 0; i < item.touches.size(); ++i) {
       const BoundTouch& touch = item.touches[i];
       const Node x = nodes_[static_cast<std::size_t>(touch.step)];
-      // A copy may be beside a reader on the CPU; what the CPU writes is not on the GPU.
+      // A copy may stay beside a reader on the CPU; a value that the CPU writes is not on the GPU.
       const bool beside = !touch.writes && x != source && may_pass(item, i);
       const Node u = beside ? result_.network.add_node() : x;
       if (u != x) implies(x, u);
@@ -180,9 +181,9 @@ class NetworkBuilder {
     add_versions(item, stays);
   }
 
-  // Whether a copy beside a reader on the CPU can be of use, or is pinned: it came through a gap
-  // and goes on through one to be read. Without it any placement costs no more and takes no more
-  // room.
+  // Whether a copy beside a reader on the CPU is pinned or can be of use: it came through a gap and
+  // goes on through one to be read. Without other copies a placement costs no more and takes no
+  // more memory.
   static bool may_pass(const BoundItem& item, std::size_t touch) {
     const std::ptrdiff_t before = item.before(touch);
     const bool goes_on = touch < item.gaps.size();
@@ -191,7 +192,7 @@ class NetworkBuilder {
     return before >= 0 && goes_on && item.touches[item.after(touch)].reads;
   }
 
-  // A copy that is read and did not stay is fetched.
+  // A copy that is read without having stayed in the gap before is fetched.
   void add_fetches(const BoundItem& item, const std::vector<Node>& present,
                    const std::vector<Node>& stays) {
     for (std::size_t i = 0; i < item.touches.size(); ++i) {
@@ -201,9 +202,9 @@ class NetworkBuilder {
     }
   }
 
-  // Each version that the GPU writes gets a host copy unless all its readers are on the GPU and it
+  // Each version that the GPU writes gets a host copy, unless all its readers are on the GPU and it
   // stays there until the last of them. Reads before the first write are of a version that is on
-  // the host, or, round the step's end, of the last one.
+  // the host or, round the step's end, of the last version.
   void add_versions(const BoundItem& item, const std::vector<Node>& stays) {
     const std::size_t count = item.touches.size();
     for (std::size_t producer = 0; producer < count; ++producer) {
@@ -227,7 +228,7 @@ class NetworkBuilder {
     }
   }
 
-  // Those that are on the GPU in every finite cut.
+  // By node: whether it is on the GPU in every finite cut.
   [[nodiscard]] std::vector<bool> forced_nodes() const {
     const CutNetwork& network = result_.network;
     std::vector<std::vector<Node>> implied(static_cast<std::size_t>(network.nodes()));
@@ -248,11 +249,11 @@ class NetworkBuilder {
     return forced;
   }
 
-  // The finest unit in which all capacities sum to less than 2^capacity_bits. The cut that has on
-  // the GPU only what has to be there pays at most all costs and the memory of that, so that no
-  // memory term counts for more.
+  // Chooses the finest unit in which all capacities sum to less than 2^capacity_bits. The cut that
+  // has on the GPU only what has to be there pays at most all costs and the memory of these nodes,
+  // so no memory term needs a larger capacity.
   void choose_exponent() {
-    const auto dearest_engine = [](const RawArc& arc, auto member) {
+    const auto largest_engine_term = [](const RawArc& arc, auto member) {
       double most = 0;
       for (const RawEngine& engine : arc.engines) {
         most = std::max(most, static_cast<double>(engine.*member));
@@ -260,31 +261,32 @@ class NetworkBuilder {
       return most;
     };
     double costs = 0;
-    for (const RawArc& arc : raw_) costs += arc.cost + dearest_engine(arc, &RawEngine::cost);
+    for (const RawArc& arc : raw_) costs += arc.cost + largest_engine_term(arc, &RawEngine::cost);
     const auto memory_of = [&](const RawArc& arc) {
-      return std::ldexp(as_double(arc.memory) + dearest_engine(arc, &RawEngine::memory),
+      return std::ldexp(as_double(arc.memory) + largest_engine_term(arc, &RawEngine::memory),
                         -prices_.exponent);
     };
     const std::vector<bool> forced = forced_nodes();
-    double dearest = costs;
+    double cost_cap = costs;
     for (const RawArc& arc : raw_) {
       const bool is_constant = arc.from == source && arc.to == sink;
-      if (!is_constant && forced[static_cast<std::size_t>(arc.from)]) dearest += memory_of(arc);
+      if (!is_constant && forced[static_cast<std::size_t>(arc.from)]) cost_cap += memory_of(arc);
     }
     double sum = 0;
     for (const RawArc& arc : raw_) {
       if (arc.from == source && arc.to == sink) continue;
-      sum += arc.cost + dearest_engine(arc, &RawEngine::cost) + std::min(memory_of(arc), dearest);
+      sum += arc.cost + largest_engine_term(arc, &RawEngine::cost) +
+             std::min(memory_of(arc), cost_cap);
     }
-    const double all = std::max({sum, dearest, 1e-300});
+    const double all = std::max({sum, cost_cap, 1e-300});
     result_.exponent = capacity_bits - static_cast<int>(std::ceil(std::log2(all))) - 1;
     if (prices_.before.back() > 0 || !limits_.empty()) {
       result_.exponent = std::min(result_.exponent, prices_.exponent);
     }
-    dearest_ = static_cast<std::int64_t>(std::floor(std::ldexp(dearest, result_.exponent))) + 1;
+    cost_cap_ = static_cast<std::int64_t>(std::floor(std::ldexp(cost_cap, result_.exponent))) + 1;
   }
 
-  // Bytes times prices, in units, rounded down.
+  // Converts bytes times prices to units, rounded down.
   [[nodiscard]] Amount in_units(Amount memory) const {
     const int shift = prices_.exponent - result_.exponent;
     return shift > 126 ? (memory < 0 ? Amount{-1} : Amount{0}) : memory >> std::max(shift, 0);
@@ -314,7 +316,7 @@ class NetworkBuilder {
   std::vector<std::vector<Surcharge>> surcharge_;  // by item
   std::vector<Node> nodes_;                        // by step
   std::vector<RawArc> raw_;
-  std::int64_t dearest_ = 0;
+  std::int64_t cost_cap_ = 0;
   PricedNetwork result_;
 };
 

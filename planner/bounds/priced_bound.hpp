@@ -1,11 +1,11 @@
-// priced_bound: the least priced cost of a problem under fixed sides, less what the limits are
-// worth at these prices: a lower bound on the cost of every placement within them.
+// priced_bound: the least priced cost of a problem under fixed sides, minus the limits times their
+// prices: a lower bound on the cost of every placement within the limits.
 //
 // The network is built from the table of arcs in docs/planner.md ("Without a budget: one minimum
-// cut"), with a node for every touch and every gap. Placements that keep a copy beside a reader on
-// the CPU for nothing are left out: each costs at least as much as the same without that copy.
-// Every capacity is rounded down and what the limits are worth is rounded up, so that the result is
-// below the bound of the same prices, never above.
+// cut"), with a node for every touch and every gap. Placements with a copy beside a reader on the
+// CPU that no use needs are left out: each costs at least as much as the same placement without
+// that copy. Every capacity is rounded down and the limits times their prices are rounded up, so
+// the result is never above the bound of the same prices.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct PricedLimit {
 
 inline constexpr double no_placement = std::numeric_limits<double>::infinity();
 
-/// A network and what is added to its cut, in units of 2^-exponent of the problem's costs.
+/// A network and a constant that is added to its cut, in units of 2^-exponent of the problem's
+/// costs.
 struct PricedNetwork {
   CutNetwork network;
   __extension__ __int128 constant = 0;
@@ -38,7 +39,7 @@ struct PricedNetwork {
                                            const std::vector<MemoryPrice>& prices,
                                            const std::vector<PricedLimit>& limits);
 
-/// no_placement: none has these sides. nullopt: more work than allowed (as least_cut's).
+/// no_placement: no placement has these sides. nullopt: `work` was too little (as in least_cut).
 /// Preconditions: prices are positive and finite, of steps of the problem; costs are finite and not
 /// negative; bytes sum to less than 2^61.
 [[nodiscard]] std::optional<double> priced_bound(const BoundProblem& problem,

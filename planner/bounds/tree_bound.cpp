@@ -19,7 +19,7 @@ constexpr double largest_number = 1e100, smallest_number = 1e-100;  // costs and
 
 bool is_price(double price) { return price >= smallest_number && price <= largest_number; }
 
-// Where a fixing applies; gap < 0: a node.
+// The node (gap < 0) or the gap that a fixing decides.
 struct FixedPlace {
   std::size_t index = 0;
   std::ptrdiff_t gap = -1;
@@ -49,7 +49,7 @@ class TreeWalk {
   }
 
  private:
-  /// A tree that has yet to be walked.
+  /// A subtree that is still to be walked.
   struct Open {
     FixedSides sides;
     std::size_t depth = 0;  // of what is fixed above it
@@ -77,7 +77,7 @@ class TreeWalk {
       possible = side == Side::open || side == fixed->second;
       side = fixed->second;
     }
-    possible = possible && conclude(problem_, sides);
+    possible = possible && propagate_limit(problem_, sides);
     for (const RoundedLimit& rounding : node.limits) {
       if (!add_limit(rounding, sides, possible)) return false;
     }
@@ -183,7 +183,7 @@ class TreeWalk {
 
 }  // namespace
 
-std::string uncountable(const BoundProblem& problem) {
+std::string overflow_reason(const BoundProblem& problem) {
   double costs = 0;
   for (const BoundNode& node : problem.nodes) {
     costs += node.cpu_cost;

@@ -1,4 +1,4 @@
-// tree_bound: what a branching with prices proves, computed leaf by leaf.
+// tree_bound: the bound that a branching with prices proves, computed leaf by leaf.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace stowage {
 
-/// So much may be spent on one bound: nodes of the tree times the problem's size, and looks at arcs
-/// over all its cuts.
+/// Limits of the work on one bound: nodes of the tree times the size of the problem, and looks at
+/// arcs over all its cuts.
 inline constexpr std::size_t most_tree_work = 200'000'000;
 inline constexpr std::int64_t most_cut_work = 4'000'000'000;
 
@@ -22,18 +22,18 @@ struct FixedChoice {
 
 struct TreeBound {
   std::string problem;  ///< why there is no bound; "": there is one
-  double least = 0;     ///< over the leaves: no placement within the limit costs less;
-                        ///< infinite: there is none
+  /// The least bound of any leaf: no placement within the limit costs less. Infinite: no placement.
+  double least = 0;
   std::int32_t leaves = 0;
-  std::int32_t leaf = 0;                ///< counted from 1: the one with the least bound
-  std::vector<FixedChoice> fixed = {};  ///< at that leaf
+  std::int32_t leaf = 0;                ///< the leaf with the least bound, counted from 1
+  std::vector<FixedChoice> fixed = {};  ///< the decisions above that leaf
 };
 
-/// Whether all costs and sizes are such that they can be added up; "" or why not.
-[[nodiscard]] std::string uncountable(const BoundProblem& problem);
+/// Why the sum of all costs or of all sizes would overflow; "": it would not.
+[[nodiscard]] std::string overflow_reason(const BoundProblem& problem);
 
-/// Trusts nothing in the tree: what does not fit the problem comes back as its `problem`.
-/// Precondition: uncountable() is "".
+/// Trusts nothing in the tree: what does not fit the problem is reported in TreeBound::problem.
+/// Precondition: overflow_reason() is "".
 [[nodiscard]] TreeBound tree_bound(const BoundProblem& problem, const BranchTree& tree);
 
 }  // namespace stowage

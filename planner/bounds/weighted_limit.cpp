@@ -11,7 +11,7 @@ struct StepPlaces {
   std::int64_t room = 0;            // what is left beside what is there for certain
 };
 
-// Whether an item at the step is at a touch, in a gap, or neither; an item is at most once there.
+// Finds the touch or the gap of an item at the step, if any; an item has at most one place there.
 void find_place(const BoundItem& item, std::size_t index, std::int32_t step,
                 const FixedSides& sides, StepPlaces& found) {
   const auto next = std::ranges::lower_bound(item.touches, step, {}, &BoundTouch::step);
@@ -71,7 +71,7 @@ WeightedLimit rounded_by(const BoundProblem& problem, const FixedSides& sides,
     if (counted) result.limit += place.weight;
     if (place.weight > 0) result.places.push_back(place);
   }
-  if (result.limit < 0) return {};  // nothing fits at all, which conclude() says
+  if (result.limit < 0) return {};  // nothing fits at all, which propagate_limit() says
   return result;
 }
 

@@ -1,17 +1,17 @@
-// Certificate: what proves a plan's bounds, so that nobody has to believe them.
+// Certificate: the proof of a plan's bounds, so that anybody can check them.
 //
 // A bound says that no plan of its scope, within the budget, costs less. Its proof is a branching
 // over those plans and, at each leaf, prices of memory. At any prices p >= 0
 //
 //   min over placements of [ cost + sum of p(t) * memory(t) ]  -  sum of p(t) * budget
 //
-// is at most the cost of every placement within the budget, and the minimum is a minimum cut.
-// Whoever has the step, the machine and the prices can compute it again (planner/bounds), and the
-// least over the leaves is the bound. docs/plan-file.md has the format, docs/planner.md the
+// is at most the cost of every placement within the budget, and the minimum is a minimum cut. A
+// checker that has the step, the machine and the prices computes it again (planner/bounds), and the
+// least value over the leaves is the bound. docs/plan-file.md has the format, docs/planner.md the
 // mathematics.
 //
-// Storages and nodes are the step's, by number. Costs are seconds, or bytes for the bound on
-// copies.
+// Storages and nodes are numbers of the step. Costs are seconds; for the bound on copies they are
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@
 
 namespace stowage {
 
-/// Which plans a bound is of: those that keep all this on the GPU, and to the plan's own pins.
+/// The plans that a bound is about: those that keep to all of this and to the pins of the plan.
 struct BoundScope {
-  bool compute_on_gpu = false;    ///< forward, loss and backward run there
-  bool updates_on_gpu = false;    ///< so do updates
-  bool keep_activations = false;  ///< what stays there between two nodes that have to run there
+  bool compute_on_gpu = false;  ///< forward, loss and backward run there
+  bool updates_on_gpu = false;  ///< updates run there too
+  /// Activations stay there between two nodes that have to run there; weights and state likewise.
+  bool keep_activations = false;
   bool keep_weights = false;
   bool keep_state = false;
   bool operator==(const BoundScope&) const = default;
@@ -35,12 +36,12 @@ struct BoundScope {
 
 struct MemoryPrice {
   std::int32_t step = 0;
-  double price = 0;  ///< of a byte on the GPU at the step; positive
+  double price = 0;  ///< a byte on the GPU at the step; positive
   bool operator==(const MemoryPrice&) const = default;
 };
 
-/// A limit of a step's memory, rounded (planner/solve/memory_row.hpp has the formula). Bytes and
-/// room follow from the step and from what the branch has fixed.
+/// A rounded limit of a step's memory (planner/solve/memory_row.hpp has the formula). Sizes and the
+/// memory that is left follow from the step and from what the branch has fixed.
 struct RoundedLimit {
   std::int32_t step = 0;
   std::int64_t divisor = 1;           ///< at least 1
@@ -50,11 +51,11 @@ struct RoundedLimit {
 
 struct LimitPrice {
   std::int32_t limit = 0;  ///< rounded limits are numbered in the tree's order, from 0
-  double price = 0;        ///< of a unit of its weights; positive
+  double price = 0;        ///< for a unit of the limit's weights; positive
   bool operator==(const LimitPrice&) const = default;
 };
 
-/// What a branching decides: whether a node runs on the GPU or, with `after` >= 0, whether a
+/// One decision of a branching: whether a node runs on the GPU or, with `after` >= 0, whether a
 /// storage stays there from its touch at step `after` to its next one.
 struct Fixing {
   std::int32_t subject = 0;  ///< a node or a storage
@@ -69,36 +70,37 @@ struct BranchLeaf {
 };
 
 struct BranchNode {
-  std::vector<RoundedLimit> limits;  ///< they hold here and below
+  std::vector<RoundedLimit> limits;  ///< they hold in this tree
   std::variant<BranchLeaf, Fixing> content;
   [[nodiscard]] const Fixing* fixing() const { return std::get_if<Fixing>(&content); }
   [[nodiscard]] const BranchLeaf* leaf() const { return std::get_if<BranchLeaf>(&content); }
   bool operator==(const BranchNode&) const = default;
 };
 
-/// In pre-order: behind a node that fixes something comes the tree of the plans that have it on the
-/// GPU, then that of all others. So the leaves cover every plan.
+/// Nodes in pre-order: a node that fixes something is followed by the tree of the plans that have
+/// it on the GPU, then by the tree of all other plans. So the leaves cover every plan.
 using BranchTree = std::vector<BranchNode>;
 
-/// Where `tree` ends that begins at `begin`; nullopt: it lacks a node.
+/// The index behind the tree that begins at `begin`; nullopt: nodes are missing.
 [[nodiscard]] std::optional<std::size_t> end_of_tree(const BranchTree& tree, std::size_t begin = 0);
 
-/// A bound on a sum of costs.
+/// Proof of a bound on a sum of costs.
 struct TreeProof {
   BoundScope scope;
   BranchTree tree;
   bool operator==(const TreeProof&) const = default;
 };
 
-/// A bound on the busiest lane: a weighted mean of the lanes, priced without branching.
+/// Proof of a bound on the busiest lane: a weighted mean of the lanes, priced without branching.
 struct LaneProof {
   BoundScope scope;
-  double gpu = 0, cpu = 0, uploads = 0, downloads = 0;  ///< what a second of each lane counts
+  double gpu = 0, cpu = 0, uploads = 0, downloads = 0;  ///< the weights of the lanes
   std::vector<MemoryPrice> prices;                      ///< ascending
   bool operator==(const LaneProof&) const = default;
 };
 
-/// A bound on the step by what is away during one node (planner/solve/split_bound.hpp).
+/// Proof of a bound on the step by what is away from the GPU during one node
+/// (planner/solve/split_bound.hpp).
 struct SplitProof {
   BoundScope scope;
   std::int32_t node = 0;
@@ -108,8 +110,8 @@ struct SplitProof {
   bool operator==(const SplitProof&) const = default;
 };
 
-/// A node of several engines: whoever runs it on the GPU takes at least so much. All engines of a
-/// node take the same time (docs/planner.md), so that the others say nothing.
+/// The least workspace of a node with a choice of engines. All engines of a node take the same time
+/// (docs/planner.md), so the other ones add nothing to a bound.
 struct NodeWorkspace {
   std::int32_t node = 0;
   Bytes least;
@@ -117,9 +119,9 @@ struct NodeWorkspace {
 };
 
 struct Certificate {
-  /// A place on the GPU takes a multiple of it: 1, or a divisor of the arena's granules.
+  /// Sizes on the GPU are multiples of it: 1, or a divisor of the arena's granule.
   Bytes granule{1};
-  std::vector<NodeWorkspace> workspaces;  ///< ascending nodes, positive sizes; of others 0
+  std::vector<NodeWorkspace> workspaces;  ///< ascending nodes, positive sizes; other nodes: 0
   std::optional<TreeProof> cost;          ///< of cost_lower_bound_seconds
   std::optional<TreeProof> transfers;     ///< of pcie_lower_bound_bytes
   std::variant<std::monostate, LaneProof, SplitProof> step;  ///< of step_lower_bound_seconds

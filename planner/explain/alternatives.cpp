@@ -11,11 +11,12 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// The part of a problem that a change can touch: the selected items and operations, what these
-// touch, and the steps of all that. What other operations cost does not change.
-class Part {
+// The part of a problem that a change can affect: the selected items and operations, what these
+// touch, and the steps of all of these. The cost of other operations does not change.
+class AffectedPart {
  public:
-  Part(const PlannedProblem& planned, const Selection& selection) : items_(selection.items) {
+  AffectedPart(const PlannedProblem& planned, const Selection& selection)
+      : items_(selection.items) {
     std::vector<std::int32_t> steps = selection.operations;
     for (const std::int32_t operation : selection.operations) {
       const auto& touched = planned.items_at[at(operation)];
@@ -100,7 +101,7 @@ class Part {
     return placement_.device[at(touch.step)] == Device::cpu;
   }
 
-  /// Both ends can hold a copy, and what follows reads it.
+  /// Whether an item can stay in a gap: both ends can hold a copy, and the next touch reads it.
   [[nodiscard]] bool can_stay(std::size_t i, std::size_t gap) const {
     const Item& item = problem_.items[i];
     const Touch& from = item.touches[gap];
@@ -108,7 +109,7 @@ class Part {
     return to.reads && !(from.writes && on_cpu(from)) && !(to.writes && on_cpu(to));
   }
 
-  /// After operations have moved: gaps that cannot stay are dropped.
+  /// Drops gaps that cannot stay after operations have moved.
   void settle(std::size_t i) {
     for (std::size_t gap = 0; gap < placement_.resident[i].size(); ++gap) {
       placement_.resident[i][gap] = placement_.resident[i][gap] && can_stay(i, gap);
@@ -116,7 +117,7 @@ class Part {
     drop_idle(i);
   }
 
-  /// A copy that ends at a reader on the CPU, or begins there, is of no use.
+  /// Drops copies that end at a reader on the CPU or begin there: they are of no use.
   void drop_idle(std::size_t i) {
     const Item& item = problem_.items[i];
     std::vector<bool>& resident = placement_.resident[i];
@@ -150,7 +151,7 @@ class Part {
     }
   }
 
-  /// Each item that the move leaves with gaps to fill stays through them if that is cheaper.
+  /// Keeps each item in the gaps that the move left, where that is cheaper.
   void keep_what_saves() {
     double least = cost().cost_seconds;
     for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -171,7 +172,7 @@ class Part {
   Placement placement_;
 };
 
-void apply(const Selection& selection, Alternative alternative, Part& part) {
+void apply(const Selection& selection, Alternative alternative, AffectedPart& part) {
   switch (alternative) {
     case Alternative::as_planned:
       return;
@@ -228,7 +229,7 @@ std::string_view to_string(Alternative alternative) {
 
 AddedCost added_cost(const PlannedProblem& planned, const Selection& selection,
                      Alternative alternative) {
-  Part part(planned, selection);
+  AffectedPart part(planned, selection);
   const Evaluation before = part.cost();
   apply(selection, alternative, part);
   const Evaluation after = part.cost();
@@ -240,7 +241,7 @@ AddedCost added_cost(const PlannedProblem& planned, const Selection& selection,
 Bytes peak_with(const PlannedProblem& planned, const Selection& selection,
                 Alternative alternative) {
   Placement placement = planned.placement;
-  Part part(planned, selection);
+  AffectedPart part(planned, selection);
   apply(selection, alternative, part);
   part.write_into(placement);
   return evaluate(planned.problem, placement).peak;
@@ -255,12 +256,12 @@ std::vector<AlternativeCost> alternative_costs(const PlannedProblem& planned,
     if (!changes_something(planned, selection, alternative)) continue;
     Placement placement = planned.placement;
     if (alternative != as_planned) {
-      Part part(planned, selection);
+      AffectedPart part(planned, selection);
       apply(selection, alternative, part);
       part.write_into(placement);
     }
     const Evaluation found = evaluate(planned.problem, placement);
-    // The plan may keep copies that are of no use: without them it is no other plan.
+    // The plan may keep copies that are of no use. Without them it is not another plan.
     const bool moved = placement.device != planned.placement.device;
     const bool same_copies = found.h2d_bytes == planned.evaluation.h2d_bytes &&
                              found.d2h_bytes == planned.evaluation.d2h_bytes;

@@ -1,7 +1,7 @@
-// Alternatives: what a plan would cost if some of it were elsewhere.
+// Alternatives: the cost of a plan if some of it were on the other side.
 //
-// All else stays as the plan has it, and memory is no limit: what leaves the CPU may stay on the
-// GPU wherever that saves a copy. So a difference is a price, not a plan.
+// All else stays as the plan has it, and memory is no limit: a storage that leaves the CPU may stay
+// on the GPU wherever that saves a copy. So a difference is a price, not a plan.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ enum class Alternative : std::uint8_t {
   on_cpu,   ///< the operations run on the CPU
   on_gpu,   ///< the operations run on the GPU
   kept,     ///< the storages stay on the GPU wherever they may
-  swapped,  ///< the storages stay there through no gap
+  swapped,  ///< the storages leave the GPU in every gap
 };
 [[nodiscard]] std::string_view to_string(Alternative alternative);
 
-/// Operations and items of the problem, to be moved together.
+/// Operations and items of the problem that are moved together.
 struct Selection {
   std::vector<std::int32_t> operations;
   std::vector<std::int32_t> items;
 };
 
-/// Costs against the plan's own: what is added (negative: saved).
+/// The difference to the plan's own cost; negative: saved.
 struct AddedCost {
   double seconds = 0;
   std::int64_t h2d_bytes = 0, d2h_bytes = 0;
 };
 
-/// Time linear in the touches of what is selected and of what its operations touch, times the gaps
-/// beside them.
+/// Linear in the touches of the selection and of what its operations touch, times the gaps beside
+/// them.
 [[nodiscard]] AddedCost added_cost(const PlannedProblem& planned, const Selection& selection,
                                    Alternative alternative);
 
-/// What the placement would then keep on the GPU at most. Linear in the problem.
+/// The peak on the GPU with the alternative. Linear in the problem.
 [[nodiscard]] Bytes peak_with(const PlannedProblem& planned, const Selection& selection,
                               Alternative alternative);
 
@@ -50,7 +50,7 @@ struct AlternativeCost {
   std::int32_t peak_step = 0;
 };
 
-/// The plan as it is, then each alternative that is another placement. Linear in the problem.
+/// The plan as it is, then each alternative that differs from it. Linear in the problem.
 [[nodiscard]] std::vector<AlternativeCost> alternative_costs(const PlannedProblem& planned,
                                                              const Selection& selection);
 

@@ -1,6 +1,7 @@
-// What differs between two plans: devices and engines of nodes, places and copies of storages.
+// compare_plans: the differences between two plans: devices and engines of nodes, places and copies
+// of storages.
 //
-// By name: of two steps that differ, what both have is compared.
+// Nodes and storages are matched by name: of two steps that differ, what both have is compared.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace stowage {
 
-/// Of one plan: where a node runs, and how.
+/// The side and the engine of a node in one plan.
 struct NodePlace {
   Device device = Device::gpu;
-  bool beside_gpu = false;  ///< on the CPU, while the GPU goes on
+  bool beside_gpu = false;  ///< on the CPU, while nodes of the GPU run
   std::string engine;
   Bytes workspace;
   bool operator==(const NodePlace&) const = default;
@@ -37,17 +38,17 @@ struct StorageChange {
 };
 
 struct PlanComparison {
-  bool same_step = false;           ///< the steps' hashes are one
-  std::int64_t compared_nodes = 0;  ///< that both have, and so on
-  std::int64_t compared_storages = 0;
+  bool same_step = false;              ///< the hashes of the steps are equal
+  std::int64_t compared_nodes = 0;     ///< nodes that both plans have
+  std::int64_t compared_storages = 0;  ///< storages that both plans have
   std::int64_t nodes_only_before = 0, nodes_only_after = 0;
   std::int64_t storages_only_before = 0, storages_only_after = 0;
   std::vector<NodeChange> nodes;        ///< in the first plan's order
-  std::vector<StorageChange> storages;  ///< by bytes that are copied more or less, then by name
+  std::vector<StorageChange> storages;  ///< by the change of copied bytes, then by name
 };
 
-/// Precondition: both pass check_structure. Errors: as planned_problem's, of the plan that is
-/// named.
+/// Precondition: both pass check_structure. Errors: as planned_problem's; the message names the
+/// plan.
 [[nodiscard]] Result<PlanComparison> compare_plans(const Plan& before, const Plan& after);
 
 }  // namespace stowage

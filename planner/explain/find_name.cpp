@@ -16,7 +16,7 @@ bool updates_within(const StepGraph& step, const KernelNode& node, std::string_v
   for (const TensorView& view : node.writes) {
     const Storage& written = step.storage(view.storage);
     if (written.storage_class != StorageClass::parameter) continue;
-    if (!holds_layer(scope, step.layer(written.op))) return false;
+    if (!scope_contains_layer(scope, step.layer(written.op))) return false;
     any = true;
   }
   return any;
@@ -24,30 +24,30 @@ bool updates_within(const StepGraph& step, const KernelNode& node, std::string_v
 
 }  // namespace
 
-Result<NamedThings> find_name(const Plan& plan, std::string_view name) {
+Result<NamedParts> find_name(const Plan& plan, std::string_view name) {
   const StepGraph& step = *plan.step.graph;
   constexpr std::size_t longest_name = 10'000;
   if (name.size() > longest_name) {
     return failure(fmt::format("nothing in this plan has a name of {} bytes", name.size()));
   }
-  NamedThings found;
+  NamedParts found;
   for (const Origin& origin : step.origins) {
-    found.is_scope = found.is_scope || holds_layer(name, origin.layer);
+    found.is_scope = found.is_scope || scope_contains_layer(name, origin.layer);
   }
   const bool exact = !found.is_scope && !has_wildcard(name);
   for (std::size_t i = 0; i < step.nodes.size(); ++i) {
     const KernelNode& node = step.nodes[i];
     const bool fits = found.is_scope
-                          ? holds_layer(name, step.layer(node.op)) ||
+                          ? scope_contains_layer(name, step.layer(node.op)) ||
                                 (node.phase == Phase::update && updates_within(step, node, name))
-                          : fits_name(name, node.name);
+                          : matches_name(name, node.name);
     if (fits) found.nodes.push_back(NodeId::of(i));
   }
   for (std::size_t i = 0; i < step.storages.size(); ++i) {
     const Storage& storage = step.storages[i];
-    if (!has_a_place(storage)) continue;
-    const bool fits =
-        found.is_scope ? holds_layer(name, step.layer(storage.op)) : fits_name(name, storage.name);
+    if (!is_placeable(storage)) continue;
+    const bool fits = found.is_scope ? scope_contains_layer(name, step.layer(storage.op))
+                                     : matches_name(name, storage.name);
     if (fits) found.storages.push_back(StorageId::of(i));
   }
   if (!found.nodes.empty() || !found.storages.empty()) return found;

@@ -28,10 +28,10 @@ bool computes_on_gpu(const Plan& plan, NodeId node) {
          (plan.pinned == Pinned::computation && plan.kernel(node).phase != Phase::update);
 }
 
-/// Why something cheaper was not taken that needs more of the GPU's memory.
+/// The cause why a cheaper alternative that needs more GPU memory was not taken.
 PlacementCause without_room(const Plan& plan, const PlannedProblem& planned,
                             const Selection& selection, Alternative alternative) {
-  const bool has_room = peak_with(planned, selection, alternative) <= plan.inputs.budget;
+  const bool has_room = plan.inputs.budget.fits(peak_with(planned, selection, alternative));
   return has_room ? PlacementCause::undecided : PlacementCause::budget;
 }
 

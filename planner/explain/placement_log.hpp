@@ -1,4 +1,4 @@
-// The placement log: where each operator and each storage of a plan is, and why.
+// The placement log: the side of each operator and each storage of a plan, and the reason.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 namespace stowage {
 
 enum class PlacementCause : std::uint8_t {
-  pinned,         ///< its user said so
-  no_gpu_kernel,  ///< nothing else can run it
-  budget,         ///< it would be on the GPU if there were room
-  cheaper,        ///< elsewhere the step costs more
-  computation,    ///< the plan computes on the GPU (Plan::pinned), whatever else were cheaper
-  follows,        ///< its kernels are all on one side, or it is wanted there once
-  undecided,      ///< elsewhere it were cheaper by itself: less than the search looks for, or
-                  ///< given up for a shorter simulated step
+  pinned,         ///< the user pinned it
+  no_gpu_kernel,  ///< no GPU kernel exists
+  budget,         ///< it would be on the GPU if memory allowed
+  cheaper,        ///< on the other side the step costs more
+  computation,    ///< the plan computes on the GPU (Plan::pinned), whatever it costs
+  follows,        ///< all its kernels are on one side, or it is needed there once
+  /// Cheaper elsewhere on its own: by less than the search looks for, or given up for a shorter
+  /// simulated step.
+  undecided,
 };
 [[nodiscard]] std::string_view to_string(PlacementCause cause);
 
 struct PlacementReason {
   PlacementCause cause = PlacementCause::follows;
-  std::string pin;           ///< of pinned: "encoder.*=cpu"; of no_gpu_kernel: why there is none
-  double seconds = 0;        ///< of budget, cheaper, computation and undecided: by how much
-  std::string instead = {};  ///< of these: what was compared with: "on the CPU"
+  std::string pin;           ///< for pinned: "encoder.*=cpu"; for no_gpu_kernel: why there is none
+  double seconds = 0;        ///< the difference, for budget, cheaper, computation and undecided
+  std::string instead = {};  ///< for these causes, what was compared: "on the CPU"
 };
 /// "pinned by 'encoder.*=cpu'", "cheaper by 1.2 ms than on the CPU".
 [[nodiscard]] std::string in_words(const PlacementReason& reason);

@@ -14,25 +14,25 @@
 namespace stowage {
 namespace {
 
-/// Of what crosses the link: kinds that people speak of.
-enum class Moved { activations, weights, state, gradients };
+/// Kinds of storages that cross the link, as people speak of them.
+enum class MovedKind { activations, weights, state, gradients };
 constexpr std::array<const char*, 4> moved_names{"activation", "weight", "piece of state",
                                                  "gradient"};
 constexpr std::array<const char*, 4> moved_plurals{"activations", "weights", "pieces of state",
                                                    "gradients"};
 
-Moved kind_of(StorageClass storage_class) {
+MovedKind kind_of(StorageClass storage_class) {
   switch (storage_class) {
     case StorageClass::parameter:
     case StorageClass::parameter_copy:
     case StorageClass::buffer:
-      return Moved::weights;
+      return MovedKind::weights;
     case StorageClass::optimizer_state:
-      return Moved::state;
+      return MovedKind::state;
     case StorageClass::gradient:
-      return Moved::gradients;
+      return MovedKind::gradients;
     default:
-      return Moved::activations;
+      return MovedKind::activations;
   }
 }
 
@@ -60,14 +60,14 @@ std::string layers_of(const Plan& plan, const Crossing& crossing) {
   return first == last ? fmt::format(" of {}", first) : fmt::format(" of {} to {}", first, last);
 }
 
-std::string ways(const Crossing& crossing) {
+std::string bytes_each_way(const Crossing& crossing) {
   if (crossing.up == crossing.down) return fmt::format("{} each way", format_bytes(crossing.up));
   if (crossing.down == Bytes()) return fmt::format("{} up", format_bytes(crossing.up));
   if (crossing.up == Bytes()) return fmt::format("{} down", format_bytes(crossing.down));
   return fmt::format("{} up and {} down", format_bytes(crossing.up), format_bytes(crossing.down));
 }
 
-void say_crossings(const Plan& plan, std::vector<std::string>& parts) {
+void describe_crossings(const Plan& plan, std::vector<std::string>& parts) {
   std::array<Crossing, 4> crossings;
   for (const Transfer& transfer : plan.transfers) {
     const Storage& storage = plan.storage(transfer.storage);
@@ -79,9 +79,10 @@ void say_crossings(const Plan& plan, std::vector<std::string>& parts) {
     if (crossing.storages.empty()) continue;
     const bool one = crossing.storages.size() == 1;
     const bool swaps = crossing.up > Bytes() && crossing.down > Bytes();
-    parts.push_back(fmt::format(
-        "{} {} {}{}, {}", swaps ? "swaps" : "copies", crossing.storages.size(),
-        one ? moved_names[kind] : moved_plurals[kind], layers_of(plan, crossing), ways(crossing)));
+    parts.push_back(fmt::format("{} {} {}{}, {}", swaps ? "swaps" : "copies",
+                                crossing.storages.size(),
+                                one ? moved_names[kind] : moved_plurals[kind],
+                                layers_of(plan, crossing), bytes_each_way(crossing)));
   }
 }
 
@@ -91,7 +92,8 @@ struct NodeCounts {
   std::int64_t beside = 0;  ///< of those on the CPU: while the GPU goes on
 };
 
-void say_cpu(const NodeCounts& counts, std::string_view what, std::vector<std::string>& parts) {
+void describe_cpu_nodes(const NodeCounts& counts, std::string_view what,
+                        std::vector<std::string>& parts) {
   if (counts.on_cpu == 0) return;
   std::string part = fmt::format("runs {} of {} {} on the CPU", counts.on_cpu, counts.all, what);
   if (counts.beside == counts.on_cpu) {
@@ -102,7 +104,7 @@ void say_cpu(const NodeCounts& counts, std::string_view what, std::vector<std::s
   parts.push_back(std::move(part));
 }
 
-void say_cpu(const Plan& plan, std::vector<std::string>& parts) {
+void describe_cpu_nodes(const Plan& plan, std::vector<std::string>& parts) {
   NodeCounts updates, others;
   const std::vector<bool> beside = nodes_beside_gpu(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -113,8 +115,8 @@ void say_cpu(const Plan& plan, std::vector<std::string>& parts) {
     ++counts.on_cpu;
     if (beside[i]) ++counts.beside;
   }
-  say_cpu(others, "kernels", parts);
-  say_cpu(updates, "updates", parts);
+  describe_cpu_nodes(others, "kernels", parts);
+  describe_cpu_nodes(updates, "updates", parts);
 }
 
 }  // namespace
@@ -130,8 +132,8 @@ std::string plan_in_words(const Plan& plan) {
           ", all of them through one of {} segments of the network before the next", segments);
     }
   }
-  say_crossings(plan, parts);
-  say_cpu(plan, parts);
+  describe_crossings(plan, parts);
+  describe_cpu_nodes(plan, parts);
   const auto count = std::ranges::count(settings.recomputed, "", &RecomputedValue::before);
   if (count > 0) {
     parts.push_back(fmt::format("makes {} value{} of the forward pass again in backward", count,

@@ -29,7 +29,7 @@ Rates rates_of(const Machine& machine) {
   return rates;
 }
 
-// What a run measured of the plan's nodes goes before the rates.
+// Measured seconds of the plan's nodes replace the rates.
 void set_measured_seconds(const Machine& machine, ResidencyProblem& problem) {
   for (const Processor& processor : machine.processors) {
     for (std::size_t i = 0; i < processor.node_seconds.size(); ++i) {
@@ -54,7 +54,7 @@ void set_copy_seconds(const Plan& plan, Item& item) {
   }
 }
 
-/// A file may claim sizes whose sums leave 64 bits.
+/// Whether the sums of all sizes stay within 64 bits; a file may claim any sizes.
 bool can_be_counted(const ResidencyProblem& problem) {
   double bytes = 0;
   for (const Item& item : problem.items) {
@@ -195,8 +195,8 @@ StorageState state_of(const PlannedProblem& planned, StorageId storage) {
            Device::gpu;
   };
   const std::vector<bool>& resident = planned.placement.resident[static_cast<std::size_t>(index)];
-  // Fetched where the GPU has had this value before: since the CPU last wrote it, in this step or,
-  // where it goes round, in the one before.
+  // Swapped if the GPU fetches a value that it has had before: since the CPU last wrote it, in this
+  // step or, if the value goes round the step's end, in the one before.
   bool used = false, had = false, returns = false;
   for (int round = item.wraps ? 0 : 1; round < 2; ++round) {
     for (std::size_t i = 0; i < item.touches.size(); ++i) {

@@ -94,8 +94,8 @@ struct PlanWriter {
                        quoted(plan.storage(storage).name));
   }
 
-  // What a runtime has to be told that knows only who reads what: in a step with an order of its
-  // own each node comes behind the one before it.
+  // The control dependencies for a runtime that knows only which node reads which value: in a step
+  // with an order of its own each node comes behind the one before it.
   void draw_order(std::int32_t step) {
     if (plan.step.graph->settings.order.empty() || step == 0) return;
     if (std::ranges::binary_search(before[static_cast<std::size_t>(step)], step - 1)) return;

@@ -19,9 +19,10 @@ struct Span {
 
 struct LaneTimeline {
   std::vector<Span> nodes;      ///< by NodeId
-  std::vector<Span> transfers;  ///< as given
+  std::vector<Span> transfers;  ///< in the order of the argument
   std::vector<double> stalls;   ///< by NodeId: how long step i waited for copies
-  /// By boundary: when all nodes that finish there have finished, before any copy is waited for.
+  /// By boundary: the time when all nodes that finish there have finished, before the wait for any
+  /// copy.
   std::vector<double> arrivals;
   double step_seconds = 0;
   double compute_seconds = 0;   ///< of the nodes alone
@@ -30,10 +31,10 @@ struct LaneTimeline {
   double overlap = 1;           ///< share of transfer_seconds that no step waited for
 };
 
-/// `cpu_windows`: by NodeId, when the CPU's nodes run, empty ranges for the GPU's; none: all nodes
-/// are the GPU's. Preconditions: plan.hpp's order of transfers, begin <= end <= number of nodes;
-/// one entry of `transfer_seconds` a transfer; links are those of gpu_and_host(); a window contains
-/// its node's step. Linear.
+/// Simulates a step. `cpu_windows`: by NodeId, when the CPU's nodes run, with empty ranges for the
+/// GPU's nodes; without windows all nodes are the GPU's. Preconditions: the order of transfers that
+/// plan.hpp defines; begin <= end <= number of nodes; one entry of `transfer_seconds` a transfer;
+/// links are those of gpu_and_host(); a window contains its node's step. Linear.
 [[nodiscard]] LaneTimeline simulate_lanes(std::span<const double> node_seconds,
                                           std::span<const Transfer> transfers,
                                           std::span<const double> transfer_seconds,

@@ -1,6 +1,9 @@
 // Machine: what a plan runs on, as three small tables: processors, memories, and the links between
-// memories. Nodes, residences and transfers refer to them by id, so that a plan can name more than
-// one GPU and its host; who reads a plan says which machines it knows (two_sides.hpp).
+// memories.
+//
+// Nodes, residences and transfers refer to the rows by id, so that a plan file can describe
+// machines other than one GPU and its host. Code that reads a plan checks that it supports the
+// machine (two_sides.hpp).
 #pragma once
 
 #include <cstdint>
@@ -33,11 +36,10 @@ struct Processor {
   ProcessorKind kind = ProcessorKind::gpu;
   MemoryId memory;                          ///< where its kernels' arguments are
   double flops = 0;                         ///< a second; 0: not known, limits nothing
-  double bandwidth = 0;                     ///< bytes a second; 0 likewise
+  double bandwidth = 0;                     ///< bytes a second; 0: not known, limits nothing
   double launch = 0;                        ///< seconds a kernel
   std::optional<KernelRates> kernels = {};  ///< none: `flops` and `bandwidth` for all kernels
-  /// By NodeId of the plan's step: what a run measured, which goes before all rates; empty:
-  /// nothing.
+  /// By NodeId of the plan's step: measured seconds, which override all rates; empty: none.
   std::vector<double> node_seconds = {};
   bool operator==(const Processor&) const = default;
 };
@@ -48,7 +50,7 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
-/// One direction; its copies run one after the other.
+/// One direction of a link between two memories. Its copies run one after the other.
 struct Link {
   std::string name;
   MemoryId from, to;
@@ -61,7 +63,7 @@ struct Machine {
   std::vector<Processor> processors;
   std::vector<Memory> memories;
   std::vector<Link> links;
-  std::string measured_on = {};  ///< the backend that node_seconds are of; "": there are none
+  std::string measured_on = {};  ///< the backend that measured node_seconds; "": none did
 
   [[nodiscard]] const Processor& processor(ProcessorId id) const { return processors[id.index()]; }
   [[nodiscard]] const Memory& memory(MemoryId id) const { return memories[id.index()]; }
@@ -70,9 +72,10 @@ struct Machine {
 };
 
 /// A GPU with its memory, the CPU with pinned memory, pageable memory, and the two links between
-/// the GPU's and pinned memory. What was measured is not in it: that is of a step's nodes.
+/// the GPU's memory and pinned memory. Measured seconds are left out, since they belong to the
+/// nodes of a step.
 [[nodiscard]] Machine gpu_and_host(const Rates& rates);
-/// That machine with what the rates say was measured of the step's nodes.
+/// The same machine with the seconds that `rates` have for the nodes of the step.
 [[nodiscard]] Machine gpu_and_host(const Rates& rates, const SizedStep& step);
 // The ids of that machine.
 inline constexpr ProcessorId gpu_processor{0}, cpu_processor{1};

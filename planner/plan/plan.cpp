@@ -20,8 +20,8 @@ double PlanTotals::gap() const {
 
 double PlanTotals::overhead_gap() const {
   const double overhead = cost_seconds - all_gpu_cost_seconds;
-  // A plan that costs no more than all-GPU has no overhead to be wrong about, but for the cuts'
-  // rounding: a nanosecond a node.
+  // A plan that costs no more than all-GPU has no overhead. The tolerance is for the rounding of
+  // the cuts, a nanosecond a node.
   if (overhead <= 1e-5 * cost_seconds) return 0;
   return (cost_seconds - cost_lower_bound_seconds) / overhead;
 }

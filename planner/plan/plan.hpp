@@ -1,32 +1,32 @@
 // Plan: what is executed, in which order, at which addresses: the planner's product.
 //
 // A plan needs no planner and no lowering to be read: it holds the step itself, sized, the machine,
-// residency, transfers, arena offsets, totals and bounds; beside them the description that the step
-// was lowered from, if there was one. docs/plan-file.md is the format. Steps are NodeIds of the
-// step's graph; ranges are half-open in steps.
+// residency, transfers, arena offsets, totals and bounds, and the description that the step was
+// lowered from, if there was one. docs/plan-file.md is the format. Steps are NodeIds of the step's
+// graph; ranges are half-open in steps.
 //
-// Meaning, which the executor, the lane simulation and the validator all keep to. It is defined for
-// one GPU and its host (two_sides.hpp); an upload goes to the GPU's memory, a download comes from
-// it:
+// The meaning of a plan, which the executor, the lane simulation and the validator all keep to. It
+// is defined for one GPU and its host (two_sides.hpp); an upload goes to the GPU's memory, a
+// download comes from it:
 //   - The GPU's nodes run one after the other in the sequence's order: node i in step i.
 //   - The CPU's nodes run beside them, one after the other. Each has a window [begin, end) of steps
 //     that its own step lies in: it is issued at boundary `begin`, and awaited at boundary `end`.
 //     They run in the order of their `begin`s, those of one boundary in the sequence's order. A
-//     window of its own step alone is a node that the GPU waits for.
+//     window of the node's own step alone means that the GPU waits for the node.
 //   - Boundary t lies between steps t - 1 and t. At it, in this order: the CPU's nodes with `end`
 //     == t have finished; downloads with `begin` == t may start; the downloads with `end` == t have
 //     finished; uploads with `begin` == t may start; the uploads with `end` == t have finished; the
 //     CPU's nodes with `begin` == t may start, and so may node t if it is the GPU's.
-//   - What starts at boundary t waits for all that has finished there: the GPU's nodes before t,
-//     the CPU's whose `end` <= t and, for a node, every copy whose `end` <= t, for an upload every
+//   - Whatever starts at boundary t waits for the GPU's nodes before t and for the CPU's nodes
+//     whose `end` <= t. A node also waits for every copy whose `end` <= t, an upload for every
 //     download whose `end` <= t. A transfer has begin <= end <= number of nodes: begin == end is a
 //     copy that nothing hides (an input that node 0 reads is uploaded with begin == end == 0), end
-//     == number of nodes is one that is done when the step is.
+//     == number of nodes is a copy that is done when the step is.
 //   - The numbers are those of the sequence. Of two nodes that touch a storage, one of which writes
-//     it, the later one starts when the earlier one has finished: where both are the CPU's the
-//     earlier one is issued first, else the window of the one has no step in common with that of
-//     the other (a GPU's node: its step). From a window's begin to its end no download carries what
-//     the node reads or writes, and no upload what it writes.
+//     it, the later one starts when the earlier one has finished. Where both are the CPU's, the
+//     earlier one is issued first; else the window of the one has no step in common with the window
+//     of the other (for a GPU's node: its step). From a window's begin to its end no download
+//     carries what the node reads or writes, and no upload carries what it writes.
 //   - Uploads keep their order among themselves, downloads likewise, and along each of the two
 //     lists `begin` never decreases.
 //   - A residence [begin, end), begin < end, holds its bytes of the arena from boundary `begin` to
@@ -36,14 +36,13 @@
 //     upload: to at least min(end + 1, number of nodes), since a download that begins at the
 //     upload's `end` waits for no upload. What a node on the CPU reads, writes and works in has
 //     residences there through its window.
-//   - A storage's value comes to be on the GPU by a GPU node's write or by an upload, on the host
-//   by
-//     a CPU node's write or by a download; a write on one side makes the other side's copy stale.
+//   - A GPU node's write or an upload puts a storage's value on the GPU; a CPU node's write or a
+//     download puts it on the host. A write on one side makes the copy on the other side stale.
 //   - A persistent storage with a residence from 0, and no upload of it that begins at 0, is there,
-//     valid, when the step starts; it has a residence up to the end at the same offset (one
+//     valid, when the step starts. It has a residence up to the end at the same offset (one
 //     residence [0, steps), or two: [0, a) and [b, steps)) and is valid there, with the newest
-//     version, when the step ends. The same goes for the host's side. Inputs are on the host,
-//     valid, from the start of their host residence, which is 0, and need not be there at the end.
+//     version, when the step ends. The same holds on the host. Inputs are on the host, valid, from
+//     the start of their host residence, which is 0, and need not be there at the end.
 //   - A node's temporaries have a residence on the node's side, of that one step or of its window;
 //     its workspace, on the GPU only, has workspace_offset for that step.
 //   - The host's side is pinned and pageable memory together. A storage that any transfer of the
@@ -67,6 +66,7 @@
 #include "estimator/step/step_graph.hpp"
 #include "planner/certificate/certificate.hpp"
 #include "planner/plan/machine.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/step_pins.hpp"
@@ -81,19 +81,20 @@ struct PlanInputs {
   std::string model_hash;  ///< of the text (base/hash.hpp)
   ModelOptions model_options;
   std::string step_hash;  ///< of the sized step (document/step_hash.hpp)
-  Card card;              ///< as it was: no name of it is looked up again
+  Card card;              ///< the whole description: its name is not looked up again
   Host host;
-  Bytes available;  ///< of the card, for the arena; 0: no card was given
-  Bytes budget;     ///< for the arena
+  Bytes available;   ///< of the card, for the arena; 0: no card was given
+  GpuBudget budget;  ///< for the arena
 };
 
-/// Of the step's node with the same id.
+/// The plan for the step's node with the same id.
 struct PlannedNode {
   ProcessorId processor;
-  std::string engine;  ///< "" : the kernel has no choice
+  std::string engine;  ///< "": the kernel has no choice of engines
   Bytes workspace;
   Bytes workspace_offset;  ///< in the GPU arena; where workspace > 0
-  /// When it runs, on the CPU: issued at boundary `begin`, awaited at `end`; empty: its own step.
+  /// When a node of the CPU runs: issued at boundary `begin`, awaited at `end`; empty: its own
+  /// step.
   StepRange window = {};
 };
 
@@ -111,33 +112,34 @@ struct Transfer {
 };
 
 struct PlanTotals {
-  Bytes gpu_peak;  ///< largest live sum of the plan on the GPU (workspaces, copies in flight)
+  Bytes gpu_peak;  ///< largest live sum on the GPU, with workspaces and copies in flight
   Bytes arena, arena_lower_bound;
   Bytes host_peak;          ///< pinned host arena
-  Bytes pageable_peak;      ///< the host's arena of what no copy reaches
+  Bytes pageable_peak;      ///< arena on the host of storages that no copy carries
   Bytes h2d, d2h;           ///< a step
-  Bytes pcie_lower_bound;   ///< no plan with these pins and compute on the GPU moves less
+  Bytes pcie_lower_bound;   ///< no plan with these pins that computes on the GPU moves less
   double cost_seconds = 0;  ///< the additive objective
   double cost_lower_bound_seconds = 0;
-  double all_gpu_cost_seconds = 0;  ///< with room for everything, under the plan's pins
+  double all_gpu_cost_seconds = 0;  ///< with memory for everything, under the plan's pins
   double step_seconds = 0;          ///< simulated, with overlap
   double all_gpu_step_seconds = 0;
   /// No plan within the budget with these pins has a shorter step; nullopt: not known.
   std::optional<double> step_lower_bound_seconds;
   bool proved_optimal = false;
 
-  [[nodiscard]] double gap() const;  ///< (cost - bound) / cost
-  [[nodiscard]] double overhead_gap()
-      const;  ///< (cost - bound) / (cost - all-GPU cost); 0 without overhead
+  /// (cost - bound) / cost.
+  [[nodiscard]] double gap() const;
+  /// (cost - bound) / (cost - all-GPU cost); 0 without overhead.
+  [[nodiscard]] double overhead_gap() const;
   /// (step - bound) / step; nullopt without a bound.
   [[nodiscard]] std::optional<double> step_gap() const;
 };
 
-/// Which nodes the plan keeps on the GPU, but for those that Plan::pins keeps elsewhere. Its bounds
-/// are of all plans with the same pins.
+/// The nodes that the plan keeps on the GPU, except those that Plan::pins keeps elsewhere. Its
+/// bounds are of all plans with the same pins.
 enum class Pinned : std::uint8_t {
   nothing,
-  computation,  ///< forward, loss and backward; updates run where they like
+  computation,  ///< forward, loss and backward; updates may run on either side
   all_nodes,
 };
 [[nodiscard]] std::string_view to_string(Pinned pinned);
@@ -145,26 +147,26 @@ enum class Pinned : std::uint8_t {
 struct Plan {
   std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
   Pinned pinned = Pinned::nothing;
-  Levers levers;  ///< what it may move; its bounds are of plans that move no more
-  StepPins pins;  ///< what its user pinned, and what has no GPU kernel
+  Levers levers;  ///< the means it may use; its bounds are of plans with no other means
+  StepPins pins;  ///< the user's pins, and nodes without a GPU kernel
   PlanInputs inputs;
-  /// What the step's file says beside the graph: parameters, layers. Its graph is that of `step`.
+  /// What the step's file holds beside the graph: parameters, layers. Its graph is that of `step`.
   StepDocument document;
-  SizedStep step;  ///< what is executed; its `engines` are not kept: each node has its choice
+  SizedStep step;  ///< its `engines` are not kept: each node has its choice
   Machine machine = gpu_and_host({});
   std::vector<PlannedNode> nodes;  ///< by NodeId of the step
   /// By MemoryId; in each memory ordered by (begin, storage).
   std::vector<std::vector<Residence>> residences{3};
   std::vector<Transfer> transfers;  ///< ordered by begin; those of a link in issue order
   PlanTotals totals;
-  std::optional<Certificate> certificate;  ///< what proves its bounds; none: they are believed
-  std::vector<std::string> remarks;  ///< what its reader should know: "changes the training ..."
+  std::optional<Certificate> certificate;  ///< proof of the bounds; none: they are unproved
+  std::vector<std::string> remarks;        ///< for its reader: "changes the training ..."
 
   [[nodiscard]] std::vector<Residence>& in(MemoryId memory) { return residences[memory.index()]; }
   [[nodiscard]] const std::vector<Residence>& in(MemoryId memory) const {
     return residences[memory.index()];
   }
-  // Of the step. Precondition: the id is one of its ids.
+  // Lookups in the step. Precondition: the id is one of its ids.
   [[nodiscard]] Bytes bytes(StorageId storage) const { return step.bytes(storage); }
   [[nodiscard]] const Storage& storage(StorageId id) const { return step.graph->storage(id); }
   [[nodiscard]] const KernelNode& kernel(NodeId id) const { return step.graph->node(id); }
@@ -172,9 +174,9 @@ struct Plan {
 
 /// The batch of the whole step: all micro-batches together.
 [[nodiscard]] WholeBatch whole_batch(const Plan& plan);
-/// The steps that a node runs in: a window of the CPU's, or its own step.
+/// The steps that a node runs in: its window, or its own step.
 [[nodiscard]] StepRange window_of(const Plan& plan, NodeId node);
-/// Who named the nodes' engines.
+/// The source of the nodes' engine names.
 [[nodiscard]] WorkspaceOrigin workspace_origin(const Plan& plan);
 
 }  // namespace stowage

@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-/// All but its lists, and what not every card has: `memory` and `professional`.
+/// All fields but its lists, and but `memory` and `professional`, which not every card has.
 template <typename Fields, typename CardRecord>
 void card_fields(Fields& fields, CardRecord& card) {
   fields.text("name", card.name);
@@ -73,7 +73,7 @@ void host_fields(Fields& fields, HostRecord& host) {
   fields.text("source", host.source);
 }
 
-// Which memories a processor and a link have, is written beside these, by name.
+// The memories of a processor and of a link are written beside these fields, by name.
 
 template <typename Fields, typename ProcessorRecord>
 void processor_fields(Fields& fields, ProcessorRecord& processor) {

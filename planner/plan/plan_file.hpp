@@ -9,9 +9,9 @@
 namespace stowage {
 
 [[nodiscard]] std::string write_plan(const Plan& plan);
-/// Errors with their places: not a plan, another format version, wrong types, ids out of range,
-/// begin >= end (of a residence; > of a transfer). What it accepts need not be valid: validate_plan
-/// says.
+/// Reads a plan file. Errors, with their places: not a plan, another format version, wrong types,
+/// ids out of range, begin >= end (of a residence; > of a transfer). A plan that is read need not
+/// be valid: validate_plan checks that.
 [[nodiscard]] Result<Plan> read_plan(SourceTextPtr source);
 
 }  // namespace stowage

@@ -15,7 +15,7 @@ struct PlanHeader {
   Mark batch_mark;
 };
 
-/// All mistakes, with their places.
+/// Errors: all mistakes, with their places.
 [[nodiscard]] Result<PlanHeader> read_plan_header(SourceTextPtr source);
 
 }  // namespace stowage

@@ -128,7 +128,7 @@ class TableReader {
     }
   }
 
-  /// The row of a table of the head with this name; its kind stands in the message.
+  /// The id of the row of a head table with this name. `kind` is used in the message.
   template <typename Id, typename Rows>
   Id named(Cells& cells, std::string_view kind, const Rows& rows) {
     const std::string_view name = cells.word();
@@ -189,7 +189,7 @@ class TableReader {
     if (cells.good() && range != StepRange::single(node.value)) planned.window = range;
   }
 
-  /// Of a processor the seconds of all nodes are there, in the step's order, or none.
+  /// A processor has the seconds of all nodes, in the step's order, or of none.
   void read_seconds() {
     for (const Row& row : rows_[seconds_table]) seconds(row);
     if (rows_[seconds_table].empty() || !mistakes_.none()) return;
@@ -308,14 +308,14 @@ class TableReader {
   std::unordered_map<std::string_view, NodeId> nodes_;
 };
 
-/// Part of a text as a text of its own, whose lines keep their numbers.
+/// A part of a text as a text of its own, whose lines keep their numbers.
 SourceTextPtr with_line_numbers(const SourceText& source, std::size_t begin, int line) {
   std::string text(static_cast<std::size_t>(line - 1), '\n');
   text.append(source.text, begin);
   return std::make_shared<const SourceText>(SourceText{source.name, std::move(text)});
 }
 
-/// The step of the third document, at the batch that the head says.
+/// Reads the step of the third document, at the batch that the head gives.
 Result<void> set_step(PlanHeader& header, const SourceTextPtr& source, SourceTextPtr step_text) {
   auto document = read_step(std::move(step_text));
   if (!document) return tl::unexpected(std::move(document.error()));
@@ -335,20 +335,20 @@ Result<void> set_step(PlanHeader& header, const SourceTextPtr& source, SourceTex
   return {};
 }
 
-/// Where a document ends and the next begins.
-struct Cut {
+/// The end of a document and the begin of the next one.
+struct DocumentEnd {
   std::size_t end = 0;   ///< of the document, past its last newline
   std::size_t next = 0;  ///< where the next one begins
   int line = 0;          ///< of `next`, from 1
 };
-std::optional<Cut> cut_after(std::string_view text, std::size_t begin, int line) {
+std::optional<DocumentEnd> document_end_after(std::string_view text, std::size_t begin, int line) {
   constexpr std::string_view separator = "\n---\n";
   const std::size_t at = text.find(separator, begin);
   if (at == text.npos) return std::nullopt;
   const auto newlines =
       std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
                  text.begin() + static_cast<std::ptrdiff_t>(at + separator.size()), '\n');
-  return Cut{at + 1, at + separator.size(), line + static_cast<int>(newlines)};
+  return DocumentEnd{at + 1, at + separator.size(), line + static_cast<int>(newlines)};
 }
 
 }  // namespace
@@ -360,13 +360,14 @@ Result<Plan> read_plan(SourceTextPtr source) {
                                 format_bytes(Bytes(static_cast<std::int64_t>(largest_plan)))),
          .span = {source, 1, 1, 1}});
   }
-  const auto head = cut_after(source->text, 0, 1);
+  const auto head = document_end_after(source->text, 0, 1);
   const auto head_text = std::make_shared<const SourceText>(
       SourceText{source->name, source->text.substr(0, head ? head->end : std::string::npos)});
   Result<PlanHeader> header = read_plan_header(head_text);
   if (!header) return tl::unexpected(std::move(header.error()));
   // A table may be empty, so that the second document may begin where the first one ends.
-  const auto tables = head ? cut_after(source->text, head->next - 1, head->line - 1) : std::nullopt;
+  const auto tables =
+      head ? document_end_after(source->text, head->next - 1, head->line - 1) : std::nullopt;
   if (!tables) {
     const auto lines = std::count(source->text.begin(), source->text.end(), '\n');
     return failure(

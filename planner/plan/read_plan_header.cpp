@@ -12,7 +12,7 @@
 namespace stowage {
 namespace {
 
-/// The items of a list, each a mapping; a mistake where it is no list.
+/// Reads the items of a list, each a mapping; reports a node that is not a list.
 template <typename Read>
 void read_list(const YamlNode* list, std::string_view name, Mistakes& mistakes, const Read& read) {
   if (list == nullptr) return;
@@ -119,7 +119,7 @@ void read_model_options(Section& section, Mistakes& mistakes, ModelOptions& opti
   }
 }
 
-/// Reads what refers to memories by their names.
+/// Reads the machine. Processors and links refer to memories by their names.
 class MachineReader {
  public:
   MachineReader(Mistakes& mistakes, Machine& machine) : mistakes_(mistakes), machine_(machine) {}
@@ -234,7 +234,7 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
     fields.finish();
   }
   section.bytes("available_bytes", inputs.available);
-  section.bytes("budget_bytes", inputs.budget);
+  section.bytes("budget_bytes", inputs.budget.bytes);
   section.finish();
 }
 

@@ -1,4 +1,4 @@
-// The words of a bound's scope, in a plan's file and in messages.
+// The words for the scope of a bound, as plan files and messages spell them.
 #pragma once
 
 #include <array>

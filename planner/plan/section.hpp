@@ -1,7 +1,7 @@
-// Section: one mapping of a plan's head, read key by key.
+// Section: reads one mapping of a plan's first document, key by key.
 //
 // SectionWriter has the same functions, so that one list of fields (plan_fields.hpp) serves both.
-// Bytes are integers in a plan: units are part of its keys.
+// Bytes are integers in a plan: the unit is part of the key.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr std::int64_t most_plan_bytes = std::int64_t{1} << 62;
 
 class Section : public FieldReader {
  public:
-  /// `name` stands in the messages: "'totals'". Reports a node that is no mapping.
+  /// `name` is used in messages: "'totals'". Reports a node that is not a mapping.
   Section(const YamlNode& node, std::string_view name, Mistakes& mistakes);
 
   void literal(std::string_view key, std::string& target) { text(key, target); }

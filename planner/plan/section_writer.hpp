@@ -1,4 +1,4 @@
-// SectionWriter: writes a plan's head, mapping by mapping, with Section's functions.
+// SectionWriter: writes a plan's first document, mapping by mapping, with Section's functions.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ class SectionWriter {
     out_.push_back('\n');
   }
 
-  /// "- ", and what `content` writes behind it and below.
+  /// Writes "- ", then what `content` writes behind it and below.
   template <typename Content>
   void item(const Content& content) {
     line("-");
@@ -36,7 +36,7 @@ class SectionWriter {
     indentation_ -= 2;
   }
 
-  /// "name:", and what `content` writes below it.
+  /// Writes "name:", then what `content` writes below it.
   template <typename Content>
   void section(std::string_view name, const Content& content) {
     line("{}:", name);
@@ -72,8 +72,8 @@ class SectionWriter {
   void choice(std::string_view key, const std::array<Enum, count>&, Enum value) {
     line("{}: {}", key, to_string(value));
   }
-  /// A text of several lines, as a literal block where its bytes allow that. The block's chomping
-  /// says whether it ends in newlines.
+  /// Writes a text of several lines as a literal block where its bytes allow that. The block's
+  /// chomping indicator says whether the text ends in newlines.
   void literal(std::string_view key, std::string_view text);
 
   void raw(std::string_view text) { out_.append(text.data(), text.data() + text.size()); }

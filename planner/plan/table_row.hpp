@@ -1,4 +1,4 @@
-// Rows of a plan's tables, read cell by cell, and the mistakes in them with their places.
+// Reads rows of a plan's tables cell by cell, and collects mistakes with their places.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct TableRow {
   std::string_view text;  ///< without its indentation
 };
 
-/// The first twenty mistakes.
+/// Collects the first twenty mistakes of the tables.
 class TableMistakes {
  public:
   explicit TableMistakes(SourceTextPtr source) : source_(std::move(source)) {}
 
   void add(int line, int column, std::size_t length, std::string message);
-  /// About a whole row.
+  /// A mistake about a whole row.
   void add(const TableRow& row, std::string message);
   [[nodiscard]] bool none() const { return found_.empty(); }
   [[nodiscard]] Diagnostics taken() && { return std::move(found_); }
@@ -32,7 +32,8 @@ class TableMistakes {
   Diagnostics found_;
 };
 
-/// Cells of one row, from left to right. After the first mistake the row yields nothing more.
+/// Reads the cells of one row, from left to right. After the first mistake it reads no further
+/// cell.
 class TableCells {
  public:
   TableCells(TableMistakes& mistakes, const TableRow& row) : mistakes_(mistakes), row_(row) {}
@@ -42,12 +43,12 @@ class TableCells {
 
   std::string_view word();
   std::int64_t number(std::string_view what, std::int64_t least, std::int64_t most);
-  /// Finite, from `least` on.
+  /// A finite number, at least `least`.
   double real(std::string_view what, double least);
   std::string_view rest(std::string_view what);
-  /// Reports what stands behind the last cell.
+  /// Reports text behind the last cell.
   void end();
-  /// About the cell read last.
+  /// Reports a mistake in the cell that was read last.
   void refuse(std::string_view cell, std::string message);
 
  private:

@@ -1,7 +1,7 @@
-// The two sides of a plan for one GPU and its host: the only machine that the executor, the
-// validator and the drawings know so far.
+// The two sides (GPU and host) of a plan for one GPU and its host. The executor, the validator and
+// the drawings support no other machine so far.
 //
-// Precondition of all but two_sides_mismatch: it returned "".
+// Precondition of all functions but two_sides_mismatch: it returned "".
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace stowage {
 
 enum class Direction : std::uint8_t { h2d, d2h };
 
-/// What keeps a machine from being one GPU and its host: processors that compute in device and in
-/// pinned memory, one link each way between these two, and at most one pageable memory, in which
-/// the CPU computes as well. "": nothing.
+/// The reason why a machine is not one GPU and its host; "": it is. Such a machine has processors
+/// that compute in device and in pinned memory, one link each way between these two memories, and
+/// at most one pageable memory, in which the CPU computes as well.
 [[nodiscard]] std::string two_sides_mismatch(const Machine& machine);
 
 [[nodiscard]] Device device_of(const Plan& plan, const PlannedNode& node);
-/// By NodeId: when the CPU's nodes run; empty ranges for the GPU's.
+/// By NodeId: the window of a node on the CPU; an empty range for a node on the GPU.
 [[nodiscard]] std::vector<StepRange> cpu_windows(const Plan& plan);
-/// By NodeId: whether it is on the CPU and the GPU has nodes of its own while it may run.
+/// By NodeId: whether the node is on the CPU and nodes of the GPU may run during its window.
 [[nodiscard]] std::vector<bool> nodes_beside_gpu(const Plan& plan);
 [[nodiscard]] Direction direction_of(const Plan& plan, const Transfer& transfer);
-/// Of the machine's memory of this kind; none: it has none.
+/// The residences in the machine's memory of this kind; empty: it has no such memory.
 [[nodiscard]] const std::vector<Residence>& residences_in(const Plan& plan, MemoryKind kind);
-/// In the GPU's memory; or the host's, pinned ones first, with one row of addresses: pageable
-/// memory begins where the pinned arena ends.
+/// The residences in the GPU's memory, or in the host's. The host's memories have one row of
+/// addresses: pageable memory begins where the pinned arena ends, and pinned residences come first.
 [[nodiscard]] std::vector<Residence> residences_on(const Plan& plan, Device side);
 
 }  // namespace stowage

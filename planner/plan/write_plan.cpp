@@ -75,7 +75,7 @@ class Writer {
     out_.section("card", [&] { card(in.card); });
     out_.section("host", [&] { host_fields(out_, in.host); });
     out_.bytes("available_bytes", in.available);
-    out_.bytes("budget_bytes", in.budget);
+    out_.bytes("budget_bytes", in.budget.bytes);
   }
 
   void fine_tuning(const FineTuningTexts& texts) {
@@ -165,7 +165,7 @@ class Writer {
     });
   }
 
-  /// Those that are not what most are: on the first processor, without a choice of engines.
+  /// Rows for the nodes that differ from most: not on the first processor, or with an engine.
   void nodes() {
     out_.line("nodes: |");
     out_.line("  # processor workspace workspace_offset node | engine");
@@ -180,7 +180,7 @@ class Writer {
     }
   }
 
-  /// Of nodes that do not run in their own step alone.
+  /// Rows for nodes with a window longer than their own step.
   void windows() {
     const auto runs_beside = [&](std::size_t i) {
       const StepRange& window = plan_.nodes[i].window;
@@ -198,7 +198,7 @@ class Writer {
     }
   }
 
-  /// What was measured of nodes: of a processor all of them or none.
+  /// Measured seconds of nodes: of a processor for all nodes or for none.
   void seconds() {
     if (machine_.measured_on.empty()) return;
     out_.line("seconds: |");

@@ -7,8 +7,8 @@
 namespace stowage {
 namespace {
 
-constexpr double telling_launches = 3;  // a kernel of less than so many says little about a rate
-constexpr double beyond_measure = 1e9;  // a rate that limits nothing
+constexpr double least_launches = 3;    // a kernel of less than so many says little about a rate
+constexpr double unlimited_rate = 1e9;  // a rate that limits nothing
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -16,7 +16,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// With only one of the two limits of the kind.
+/// The seconds of a kernel if its kind had this share.
 double seconds_with(KernelRates rates, double bandwidth, const KernelWork& work, KindShare share) {
   rates.kinds[static_cast<std::size_t>(work.kind)] = share;
   return kernel_seconds(rates, bandwidth, work);
@@ -28,9 +28,9 @@ KindShare fitted_share(const KernelRates& rates, double bandwidth, double launch
   std::vector<double> arithmetic, traffic;
   for (const KernelSample& sample : samples) {
     const double beyond = sample.seconds - launch;
-    if (sample.work.kind != kind || beyond < telling_launches * launch) continue;
-    const double computing = seconds_with(rates, bandwidth, sample.work, {1, beyond_measure});
-    const double moving = seconds_with(rates, bandwidth, sample.work, {beyond_measure, 1});
+    if (sample.work.kind != kind || beyond < least_launches * launch) continue;
+    const double computing = seconds_with(rates, bandwidth, sample.work, {1, unlimited_rate});
+    const double moving = seconds_with(rates, bandwidth, sample.work, {unlimited_rate, 1});
     if (computing / nominal.arithmetic > moving / nominal.bandwidth) {
       arithmetic.push_back(computing / beyond);
     } else if (moving > 0) {

@@ -1,14 +1,14 @@
-// From kernels that were timed one by one to the rates that the planner times others with.
+// Fits the rates of kernel_rates.hpp to kernels that were timed one by one.
 //
 // The model is kernel_rates.hpp's:
 //
 //   seconds = launch + max(operations / (rate * arithmetic share), bytes / (bandwidth * share))
 //
-// The launch is the least that any kernel took. A kind's share of arithmetic is the median, over
-// its kernels that the model finds limited by arithmetic, of what the model without shares says
-// over what was measured beyond the launch; its share of the bandwidth likewise over the others.
-// Kernels of less than three launches say little about a rate and are left out. A share without
-// kernels stays as it was.
+// The launch is the least time that any kernel took. A kind's share of arithmetic is a median over
+// those of its kernels that the model finds limited by arithmetic: of the seconds that the model
+// without shares predicts, divided by the measured seconds without the launch. The share of the
+// bandwidth is the same median over the other kernels. Kernels of less than three launches say
+// little about a rate and are left out. A share without kernels keeps its value.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct KernelSample {
   double seconds = 0;  ///< measured, above 0
 };
 
-/// How well a kind's kernels are told by the fit.
+/// How well the fitted rates predict the kernels of one kind.
 struct KindFit {
   KernelKind kind = KernelKind::pointwise;
   std::int64_t by_arithmetic = 0, by_bandwidth = 0;  ///< kernels that each share is the median of

@@ -11,7 +11,7 @@ namespace stowage {
 struct Host {
   std::string name;
   Bytes memory;                 ///< physical
-  Bytes pinned_limit;           ///< how much of it may be page-locked (half by default)
+  Bytes pinned_limit;           ///< the part that may be page-locked (half by default)
   double cpu_flops = 0;         ///< fp32, sustained, all cores, a second
   double memory_bandwidth = 0;  ///< bytes a second
   double kernel_latency = 0;    ///< seconds a kernel call
@@ -21,11 +21,12 @@ struct Host {
   std::string source;       ///< "configs/hosts/generic.yaml", "this machine"
 };
 
-/// A host file; errors with their places.
+/// Reads a host file. Errors: what cannot be read, with its place in the file.
 [[nodiscard]] Result<Host> load_host(SourceTextPtr source);
 
-/// The host with the rates that a calibration measured (`host:` of the file, docs/gpus.md); as it
-/// was where the calibration is of a card alone. Errors with their places.
+/// `of` with the rates that a calibration measured (`host:` of the file, docs/gpus.md); unchanged
+/// where the calibration is of a card alone. Errors: what cannot be read, with its place in the
+/// file.
 [[nodiscard]] Result<Host> calibrated_host(const SourceTextPtr& calibration, Host of);
 
 }  // namespace stowage

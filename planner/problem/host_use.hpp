@@ -1,13 +1,15 @@
 // HostUse: what a placement takes of the host's memory, by step.
 //
-// A version of an item lies on the host from when it is made (written on the CPU, or downloaded
-// once a kernel on the GPU has written it; at the step's start, where it was there before) to its
-// last need: a read on the CPU, or a fetch. What is never written and lasts beyond the step lies
-// there all the time once anything needs it there. An item that a copy crosses to or from is in
-// pinned memory, all of it; the rest, and the temporaries of operations on the CPU, is pageable.
+// A version of an item lies on the host from when it is made to its last need there. It is made by
+// a write on the CPU, or by a download after a kernel on the GPU has written it; a version from
+// before the step is there when the step starts. A need is a read on the CPU or a fetch. An item
+// that is never written and lasts beyond the step lies on the host all the time once anything needs
+// it there. An item that a copy reads or writes is in pinned memory, all of it. The other items,
+// and the temporaries of operations on the CPU, are in pageable memory.
 //
-// Copies have no time here: a download takes none, and an upload ends when its reader begins. So
-// this is close to what the arenas on the host hold in the end, neither above nor below it always.
+// Copies take no time here: a download ends where it begins, and an upload ends when its reader
+// begins. So the sums are close to what the arenas on the host hold in the end, sometimes above it
+// and sometimes below.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,7 @@
 
 namespace stowage {
 
-/// At every step; none: no limit.
+/// What may lie on the host at every step; `none`: no limit.
 struct HostLimits {
   static constexpr Bytes none = Bytes(std::numeric_limits<std::int64_t>::max());
   Bytes pinned = none;
@@ -36,12 +38,12 @@ struct HostUse {
 /// Precondition: evaluate() calls the placement consistent. O(touches + steps).
 [[nodiscard]] HostUse host_use(const ResidencyProblem& problem, const Placement& placement);
 
-/// The steps at which an item lies on the host; none of them is in two ranges.
+/// The steps at which an item lies on the host. No step is in two ranges.
 struct HostStay {
   std::vector<StepRange> ranges;
-  bool crosses = false;  ///< a copy leads there or from there
+  bool crosses = false;  ///< a copy to the host or from it moves the item
 
-  /// Ranges that meet are joined.
+  /// A range that begins where the last one ends extends it.
   void add(StepRange range) {
     if (range.empty()) return;
     if (!ranges.empty() && ranges.back().end == range.begin) {
@@ -52,19 +54,20 @@ struct HostStay {
   }
 };
 
-/// One need of a version after the other: the steps at which the version lies on the host for this
-/// reader or a later one, and for none before.
+/// The steps at which a version lies on the host for this reader or a later one, but for no reader
+/// before it.
 struct HostSpan {
   StepRange within;
-  StepRange wrapped;  ///< of what goes round the step's end, those in the next step
+  StepRange wrapped;  ///< in the next step, where the need goes round the step's end
 };
-/// `reader` counts the version's readers.
+/// `reader`: an index into the version's readers.
 [[nodiscard]] HostSpan host_span(const Item& item, const Version& version, std::size_t reader,
                                  std::int32_t steps);
 /// Whether one need keeps a version on the host for the whole step.
 [[nodiscard]] bool lasts_on_host(const Item& item, const Version& version);
 
-/// `on_cpu(touch)`: its operation runs there; `fetched(touch)`: a read on the GPU that uploads.
+/// When an item lies on the host. `on_cpu(touch)`: whether the touch's operation runs there.
+/// `fetched(touch)`: whether it is a read on the GPU that needs an upload.
 template <typename OnCpu, typename Fetched>
 HostStay host_stay(const Item& item, const std::vector<Version>& versions, std::int32_t steps,
                    const OnCpu& on_cpu, const Fetched& fetched) {
@@ -74,7 +77,7 @@ HostStay host_stay(const Item& item, const std::vector<Version>& versions, std::
     const bool made_on_cpu = made && on_cpu(version.producer);
     if (made_on_cpu) {
       const Touch& touch = item.touches[static_cast<std::size_t>(version.producer)];
-      // What it reads is there at that step, too, and shares the place.
+      // A version that the write also reads is there at that step too and has the same place.
       if (!touch.reads) stay.add(StepRange::single(touch.step));
     }
     std::size_t needs = 0;  // readers up to the last that needs it

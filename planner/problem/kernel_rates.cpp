@@ -9,15 +9,15 @@ namespace stowage {
 
 namespace {
 
-// Shares of a specification. "Fitted" is to the half of the RTX 3090's training steps that
-// bench/rates names so (timm, autocast, channels last); "Titan V" are operators timed one by one in
-// uwsampl/dtr-prototype's logs (fp32, 652.8 GB/s, 14.9 TFLOP/s).
+// Shares of a specification. "Fitted": to the half of the RTX 3090's training steps that
+// bench/rates uses for fitting (timm, autocast, channels last). "Titan V": operators timed one by
+// one in the logs of uwsampl/dtr-prototype (fp32, 652.8 GB/s, 14.9 TFLOP/s).
 constexpr double vector_share = 0.83;       // Titan V: mm of 5120 x 2048 x 512, 12.4 TFLOP/s
 constexpr double half_tensor_share = 0.94;  // fitted; GeForce's, whose fp32 accumulation is halved
 constexpr double tensor_share = 0.80;       // A100 0.81, B200 0.78, B300 0.79 (ml-engineering)
 constexpr double bandwidth_share = 0.85;    // Titan V: threshold_backward 0.87, softmax 0.85
 
-// Shares of what is sustained, in the order of KernelKind.
+// Shares of the sustained rates, in the order of KernelKind.
 constexpr std::array<KindShare, all_kernel_kinds.size()> kind_shares{{
     {1, 1},       // convolution
     {1, 1},       // grouped: the padding of few channels to whole tiles is all that differs
@@ -39,7 +39,7 @@ bool is_calibrated(const Card& card, std::string_view key) {
 
 bool has_tensor_cores(const Card& card) {
   if (card.compute_capability >= 8) return true;
-  // Turing without them (GTX 16) computes fp16 at twice the fp32 rate.
+  // Turing without tensor cores (GTX 16) computes fp16 at twice the fp32 rate.
   return card.compute_capability >= 7 && card.fp16_flops > 2.5 * card.fp32_flops;
 }
 
@@ -69,7 +69,7 @@ struct Tile {
 };
 constexpr std::array<Tile, 2> tiles{{{wide_tile, 1}, {narrow_tile, narrow_tile_rate}}};
 
-/// Of a product in such tiles: operations that are paid for, for each that is wanted.
+/// The operations that a product in such tiles computes for each operation that it needs.
 double overhead(const KernelWork& work, double multiprocessors, Tile row, Tile column) {
   const double rows = padded(work.rows, row.extent), columns = padded(work.columns, column.extent);
   const double depth = padded(work.depth, tile_depth);
@@ -104,7 +104,7 @@ KernelRates kernel_rates(const Card& card) {
   const double fp16 =
       sustained("fp16", card.fp16_flops, has_tensors ? product_share : vector_share);
   KernelRates rates{.multiprocessors = static_cast<double>(card.sm_count), .kinds = kind_shares};
-  // Libraries take the vector units where they are quicker; bf16 is Ampere's first.
+  // Libraries use the vector units where they are faster. Ampere is the first with bf16.
   rates.formats = {fp32 * fp64_per_fp32(card), fp32, std::max(fp32, tf32), std::max(fp32, fp16),
                    card.compute_capability >= 8 ? std::max(fp32, fp16) : fp32};
   for (const KernelShare& seen : card.kernel_shares) {

@@ -1,4 +1,4 @@
-// Levers: which means a plan may use to keep within its budget.
+// Levers: the means that a plan may use to keep within its budget.
 //
 //   operators    forward, loss and backward may run on the CPU (TensorFlow's placement)
 //   activations  what forward and backward make may leave the GPU and come back (vDNN)
@@ -7,8 +7,9 @@
 //   weights      parameters and buffers may leave the GPU between their uses (streaming)
 //   recompute    values of the forward pass may be made again in backward
 //
-// What a lever that is off would move, stays on the GPU from one use there to the next. Beside an
-// operation on the CPU its items cross all the same: they have to.
+// A storage that only a lever which is off would move stays on the GPU from one use there to the
+// next. Where its next use is an operation on the CPU it is copied nevertheless, since that
+// operation needs it.
 #pragma once
 
 #include <string>
@@ -27,9 +28,9 @@ struct Levers {
   bool operator==(const Levers&) const = default;
 };
 
-/// "activations,optimizer"; "all". Errors: a word that is none of them, with a suggestion; none.
+/// Reads "activations,optimizer" or "all". Errors: an unknown word, with a suggestion; no word.
 [[nodiscard]] Result<Levers> parse_levers(std::string_view text);
-/// As parse_levers reads it.
+/// The text that parse_levers reads.
 [[nodiscard]] std::string to_string(const Levers& levers);
 
 }  // namespace stowage

@@ -11,8 +11,9 @@ namespace stowage {
 
 namespace {
 
-// A workspace is asked of a WorkspaceSource and a temporary belongs to its node: both are memory of
-// one operation, not something to place. But where nodes share their scratch it lies between them.
+// Whether a plan places the storage. Workspaces come from a WorkspaceSource and temporaries belong
+// to their node: both are memory of one operation. But scratch memory that nodes share lies between
+// them and is placed.
 bool is_placed(const StepGraph& graph, const Storage& storage) {
   if (storage.storage_class == StorageClass::workspace) return graph.kernel_set().shares_scratch;
   return storage.storage_class != StorageClass::temporary;
@@ -69,11 +70,11 @@ Item item_of(const SizedStep& step, const Rates& rates, StorageId id, std::vecto
   item.bytes = round_up(own, arena_alignment);
   item.padding = item.bytes - own;
   item.touches = std::move(touches);
-  // What is there for the whole step and is not made anew in it is there in the next one too.
+  // A persistent item that the step does not make anew is there in the next step too.
   item.wraps = storage.persistence == Persistence::persistent &&
                (!written || storage.carries_over || item.touches.front().reads);
-  // Its value outlives the step, though the first kernel to touch it only writes: it is wanted
-  // there, as if that kernel left part of it alone.
+  // The value outlives the step although the first kernel to touch it only writes. That kernel
+  // counts as a reader, as if it left part of the value unchanged.
   if (item.wraps) item.touches.front().reads = true;
   item.host_at_start = item.wraps ? !written : storage.persistence == Persistence::from_host;
   item.h2d_seconds = h2d_seconds(rates, own);
@@ -108,7 +109,8 @@ bool is_kept(StorageClass storage_class, const ProblemOptions& options) {
   }
 }
 
-// Where the user's own pins say nothing.
+// Pins the item resident between operations that are pinned to the GPU, in gaps that the user's
+// pins leave free.
 void keep_on_gpu(const std::vector<Operation>& operations, Item& item) {
   item.gap_pins.resize(static_cast<std::size_t>(gap_count(item)), GapPin::free);
   const auto on_gpu = [&](const Touch& touch) {

@@ -6,8 +6,8 @@ namespace stowage {
 
 namespace {
 
-// PCIe 3.0 x16 in practice, for a card whose link nobody has measured.
-constexpr double usual_link = 12e9;
+// The rate of PCIe 3.0 x16 in practice, for a card whose link was not measured.
+constexpr double default_link_rate = 12e9;
 
 double roofline(double flops, double bytes, double flop_rate, double bandwidth) {
   return std::max(seconds_for(flops, flop_rate), seconds_for(bytes, bandwidth));
@@ -25,7 +25,7 @@ double roofline_on_cpu(const Rates& rates, double flops, double bytes) {
   return rates.cpu_launch + roofline(flops, bytes, rates.cpu_flops, rates.cpu_bandwidth);
 }
 
-void take_measured(const MeasuredTimes& times, Rates& rates) {
+void apply_measured_times(const MeasuredTimes& times, Rates& rates) {
   if (times.h2d) {
     rates.h2d_latency = times.h2d->latency;
     rates.h2d_bandwidth = times.h2d->bandwidth;
@@ -60,10 +60,10 @@ Rates make_rates(const Card& card, const Host& host, const MeasuredTimes* measur
   rates.cpu_flops = host.cpu_flops;
   rates.cpu_bandwidth = host.memory_bandwidth;
   if (host.kernel_latency > 0) rates.cpu_launch = host.kernel_latency;
-  rates.h2d_bandwidth = first_known(host.h2d_bandwidth, card.h2d_bandwidth, usual_link);
-  rates.d2h_bandwidth = first_known(host.d2h_bandwidth, card.d2h_bandwidth, usual_link);
+  rates.h2d_bandwidth = first_known(host.h2d_bandwidth, card.h2d_bandwidth, default_link_rate);
+  rates.d2h_bandwidth = first_known(host.d2h_bandwidth, card.d2h_bandwidth, default_link_rate);
   if (host.link_latency > 0) rates.h2d_latency = rates.d2h_latency = host.link_latency;
-  if (measured != nullptr) take_measured(*measured, rates);
+  if (measured != nullptr) apply_measured_times(*measured, rates);
   return rates;
 }
 

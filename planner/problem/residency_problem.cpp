@@ -58,7 +58,7 @@ std::string ill_formed(const Item& item, std::int32_t steps) {
   return {};
 }
 
-// One item's transfers, walked touch by touch with the state of its current version.
+// Counts one item's transfers by a walk over its touches with the state of its current version.
 struct ItemWalk {
   const ResidencyProblem& problem;
   const Placement& placement;
@@ -152,7 +152,7 @@ bool is_kept_at(const Item& item, std::int32_t touch) {
          (touch < gap_count(item) && gap_pin(item, touch) == GapPin::resident);
 }
 
-/// What pinned residencies keep strictly inside their gaps.
+/// Adds the memory of gaps that are pinned resident, strictly inside them.
 void add_kept_gaps(const Item& item, LiveSum& sum, std::int32_t steps) {
   for (std::int32_t gap = 0; gap < gap_count(item); ++gap) {
     if (gap_pin(item, gap) != GapPin::resident) continue;

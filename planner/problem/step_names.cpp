@@ -6,7 +6,7 @@
 
 namespace stowage {
 
-bool has_a_place(const Storage& storage) {
+bool is_placeable(const Storage& storage) {
   return storage.storage_class != StorageClass::temporary &&
          storage.storage_class != StorageClass::workspace;
 }
@@ -19,21 +19,21 @@ std::string_view without_micro_batch(std::string_view name) {
   return number ? name.substr(0, at) : name;
 }
 
-std::string_view as_made_first(std::string_view name) {
+std::string_view without_recompute_suffix(std::string_view name) {
   constexpr std::string_view ending = ".recomputed";
   const std::size_t number = name.rfind('~');
   const std::string_view whole = name.substr(0, number);
   return whole.ends_with(ending) ? whole.substr(0, whole.size() - ending.size()) : name;
 }
 
-bool fits_name(std::string_view pattern, std::string_view name) {
-  if (const std::string_view first = as_made_first(name); first != name) {
-    return fits_name(pattern, first) || fits_pattern(name, pattern);
+bool matches_name(std::string_view pattern, std::string_view name) {
+  if (const std::string_view first = without_recompute_suffix(name); first != name) {
+    return matches_name(pattern, first) || fits_pattern(name, pattern);
   }
   return fits_pattern(name, pattern) || fits_pattern(without_micro_batch(name), pattern);
 }
 
-bool holds_layer(std::string_view scope, std::string_view layer) {
+bool scope_contains_layer(std::string_view scope, std::string_view layer) {
   if (layer.empty()) return false;
   if (fits_pattern(layer, scope)) return true;
   if (scope.ends_with(".*") && fits_pattern(layer, scope.substr(0, scope.size() - 2))) return true;
@@ -52,7 +52,7 @@ std::vector<std::string> names_in(const StepGraph& step) {
   }
   for (const KernelNode& node : step.nodes) names.insert(node.name);
   for (const Storage& storage : step.storages) {
-    if (has_a_place(storage)) names.insert(storage.name);
+    if (is_placeable(storage)) names.insert(storage.name);
   }
   return {names.begin(), names.end()};
 }

@@ -30,7 +30,7 @@ bool is_of_the_model(StorageClass storage_class) {
   }
 }
 
-// "embedding" of "embedding_forward".
+// The family of a kernel: "embedding" for "embedding_forward".
 std::string_view family_of(std::string_view kernel) {
   for (const std::string_view ending : {"_forward", "_backward", "_inference", "_update"}) {
     const std::size_t at = kernel.find(ending);
@@ -45,7 +45,7 @@ bool is_class(std::string_view pattern, StorageClass storage_class) {
          (pattern.size() == name.size() + 1 && pattern.ends_with('s') && pattern.starts_with(name));
 }
 
-/// Which of two pins wins: the greater.
+/// The rank of a pin: of two pins for one thing the one with the greater rank wins.
 using Rank = std::tuple<bool, bool, std::size_t, std::size_t>;
 Rank rank_of(const DevicePin& pin) {
   const std::size_t first = std::min(pin.pattern.find_first_of("*?"), pin.pattern.size());
@@ -58,9 +58,9 @@ Rank rank_of(const DevicePin& pin) {
 
 Pin pin_to(PinnedSide side) { return side == PinnedSide::cpu ? Pin::cpu : Pin::gpu; }
 
-class Matcher {
+class PinMatcher {
  public:
-  Matcher(const StepGraph& step, const std::vector<Layer>& layers, const PinRequest& request)
+  PinMatcher(const StepGraph& step, const std::vector<Layer>& layers, const PinRequest& request)
       : step_(step), request_(request), fitted_(request.pins.size(), false) {
     for (const Layer& layer : layers) operators_.emplace(layer.name, layer.op);
     for (const DevicePin& pin : request.pins) {
@@ -73,11 +73,11 @@ class Matcher {
   Result<StepPins> run() {
     match_storages();
     match_nodes();
-    refuse_idle_pins();
+    refuse_unmatched_pins();
     if (errors_.empty()) place_without_kernels();
-    if (errors_.empty()) bring_writers();
+    if (errors_.empty()) pin_writers_to_gpu();
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
-    forget_unused_reasons();
+    drop_unused_reasons();
     return std::move(result_);
   }
 
@@ -87,15 +87,15 @@ class Matcher {
   }
 
   [[nodiscard]] bool fits(const DevicePin& pin, const Storage& storage) const {
-    if (!has_a_place(storage)) return false;
+    if (!is_placeable(storage)) return false;
     if (pin.target == PinTarget::storage_class) return is_class(pin.pattern, storage.storage_class);
     if (pin.target == PinTarget::op) return false;
     if (is_of_the_model(storage.storage_class)) {
-      return holds_layer(pin.pattern, step_.layer(storage.op)) ||
-             fits_name(pin.pattern, storage.name);
+      return scope_contains_layer(pin.pattern, step_.layer(storage.op)) ||
+             matches_name(pin.pattern, storage.name);
     }
-    // Results have their layer's name, which then stands for the layer.
-    return !has_wildcard(pin.pattern) && fits_name(pin.pattern, storage.name) &&
+    // Results have their layer's name; the name then means the layer.
+    return !has_wildcard(pin.pattern) && matches_name(pin.pattern, storage.name) &&
            step_.layer(storage.op) != pin.pattern;
   }
 
@@ -110,7 +110,8 @@ class Matcher {
       const auto found = operators_.find(layer);
       return found != operators_.end() && fits_pattern(found->second, pin.pattern);
     }
-    if (holds_layer(pin.pattern, layer) || fits_name(pin.pattern, node.name)) return true;
+    if (scope_contains_layer(pin.pattern, layer) || matches_name(pin.pattern, node.name))
+      return true;
     return node.phase == Phase::update && updates_only(pin, node);
   }
 
@@ -127,7 +128,7 @@ class Matcher {
   }
 
   template <typename Thing>
-  [[nodiscard]] AppliedPin strongest(const Thing& thing) {
+  [[nodiscard]] AppliedPin winning_pin(const Thing& thing) {
     std::int32_t best = -1;
     for (std::int32_t i = 0; i < std::ssize(request_.pins); ++i) {
       const DevicePin& pin = request_.pins[static_cast<std::size_t>(i)];
@@ -164,17 +165,17 @@ class Matcher {
 
   void match_storages() {
     for (std::size_t i = 0; i < step_.storages.size(); ++i) {
-      result_.storages[i] = strongest(step_.storages[i]);
+      result_.storages[i] = winning_pin(step_.storages[i]);
     }
   }
 
   void match_nodes() {
     for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
-      result_.nodes[i] = strongest(step_.nodes[i]);
+      result_.nodes[i] = winning_pin(step_.nodes[i]);
     }
   }
 
-  void refuse_idle_pins() {
+  void refuse_unmatched_pins() {
     for (std::size_t i = 0; i < request_.pins.size(); ++i) {
       if (fitted_[i]) continue;
       const DevicePin& pin = request_.pins[i];
@@ -189,7 +190,7 @@ class Matcher {
     switch (pin.target) {
       case PinTarget::storage_class:
         for (const Storage& storage : step_.storages) {
-          if (has_a_place(storage)) candidates.emplace(to_string(storage.storage_class));
+          if (is_placeable(storage)) candidates.emplace(to_string(storage.storage_class));
         }
         break;
       case PinTarget::op:
@@ -235,7 +236,7 @@ class Matcher {
     }
     for (const auto& [why, nodes] : moved) {
       if (request_.soft_placement) {
-        move_softly(why, nodes);
+        move_to_cpu(why, nodes);
       } else {
         error({.message = fmt::format("{} no GPU kernel: {}", listed(nodes), why),
                .hint = "soft placement runs such kernels on the CPU"});
@@ -256,7 +257,7 @@ class Matcher {
     return text + (nodes.size() == 1 ? " has" : " have");
   }
 
-  void move_softly(const std::string& why, const std::vector<std::size_t>& nodes) {
+  void move_to_cpu(const std::string& why, const std::vector<std::size_t>& nodes) {
     const auto reason = static_cast<std::int32_t>(result_.reasons.size());
     result_.reasons.push_back({PinReason::Kind::no_gpu_kernel, why});
     std::set<std::int32_t> given_up;
@@ -277,7 +278,7 @@ class Matcher {
     result_.notes.push_back(std::move(note));
   }
 
-  void bring_writers() {
+  void pin_writers_to_gpu() {
     for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
       for (const TensorView& view : step_.nodes[i].writes) {
         const AppliedPin& written = result_.storages[view.storage.index()];
@@ -312,7 +313,7 @@ class Matcher {
     error(std::move(mistake));
   }
 
-  void forget_unused_reasons() {
+  void drop_unused_reasons() {
     std::vector<std::int32_t> number(result_.reasons.size(), -1);
     std::vector<PinReason> kept;
     const auto renumber = [&](AppliedPin& applied) {
@@ -355,7 +356,7 @@ Pin StepPins::of(StorageId storage) const {
 
 Result<StepPins> apply_pins(const StepGraph& step, const std::vector<Layer>& layers,
                             const PinRequest& request) {
-  return Matcher(step, layers, request).run();
+  return PinMatcher(step, layers, request).run();
 }
 
 }  // namespace stowage

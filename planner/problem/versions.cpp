@@ -26,7 +26,7 @@ std::vector<Version> versions_of(const Item& item) {
     if (touch.writes) versions.push_back({i, {}});
   }
   if (item.wraps && versions.size() > 1) {
-    // What is there before the first write is the last version, one step on.
+    // Before the first write the item holds the last version, one step later.
     std::vector<std::int32_t>& last = versions.back().readers;
     last.insert(last.end(), versions.front().readers.begin(), versions.front().readers.end());
     versions.front().readers.clear();

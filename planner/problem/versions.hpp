@@ -1,4 +1,4 @@
-// Versions of an item: what one writing touch makes and the touches after it read.
+// Versions of an item: the value that one writing touch makes and later touches read.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace stowage {
 /// Touches and gaps by their index in the item. A touch that reads and writes is the last reader of
 /// one version and the producer of the next.
 struct Version {
-  std::int32_t producer = -1;         ///< -1: made before the step and valid on the host
+  std::int32_t producer = -1;         ///< -1: it was made before the step and is valid on the host
   std::vector<std::int32_t> readers;  ///< in the order in which they read
 };
 
-/// Every version that a touch of this step reads or makes, in order of its producer. Of an item
-/// that wraps, the last version's readers go on with the next step's first. O(touches).
+/// Every version that a touch of this step reads or makes, ordered by producer. The last version of
+/// an item that wraps is also read by the first touches of the next step. O(touches).
 [[nodiscard]] std::vector<Version> versions_of(const Item& item);
 
-/// The gap that leads to a touch; -1: none does (the first touch of an item that does not wrap).
+/// The gap that ends at a touch; -1: none (the first touch of an item that does not wrap).
 [[nodiscard]] std::int32_t gap_before(const Item& item, std::int32_t touch);
 [[nodiscard]] std::int32_t gap_count(const Item& item);
 
-/// The steps strictly inside a gap. Where the gap goes round the step's end, some of them come
-/// after the last touch and the others, `wrapped`, before the first.
+/// The steps strictly inside a gap. Of a gap that goes round the step's end, `within` holds the
+/// steps after the last touch and `wrapped` those before the first.
 struct GapSteps {
   StepRange within;
   StepRange wrapped;

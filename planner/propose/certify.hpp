@@ -1,4 +1,4 @@
-// What a plan's certificate is made of: the scope of its bounds, and what the solvers proved.
+// The parts of a plan's certificate: the scope of its bounds, and the proofs of the solvers.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,15 @@
 
 namespace stowage {
 
-/// What make_problem pins to the GPU with these options, beside the user's pins.
+/// The scope of make_problem with these options: what it pins to the GPU beside the user's pins.
 [[nodiscard]] BoundScope scope_of(const ProblemOptions& options);
 
-/// Whether plans of this scope keep all that plans with every node pinned to the GPU keep. Others
-/// may let go what lies between nodes that only happen to run there, so that a bound of the pinned
-/// ones is none of theirs.
+/// Whether plans of this scope keep everything that plans with every node pinned to the GPU keep.
+/// Plans of other scopes may drop what lies between nodes that only happen to run there, so that a
+/// bound of the pinned plans does not hold for them.
 [[nodiscard]] bool keeps_as_if_pinned(const BoundScope& scope);
 
-/// Of every node with a choice of engines whose least workspace is not 0.
+/// The least workspace of every node with a choice of engines, where it is not 0.
 [[nodiscard]] std::vector<NodeWorkspace> least_workspaces(const SizedStep& step);
 
 /// The larger of two bounds on the step, and its proof.

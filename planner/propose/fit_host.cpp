@@ -13,7 +13,7 @@ namespace stowage {
 namespace {
 
 constexpr int most_attempts = 6;
-// Without the rules and mixtures of a search at full effort, which know nothing of the host.
+// Fewer than a search at full effort tries: rules and mixtures know nothing of the host.
 constexpr std::size_t most_variations = 4;
 constexpr int most_passes = 2;
 constexpr std::size_t few_operations = 1'000;
@@ -32,8 +32,8 @@ Bytes peak_of(const std::vector<Bytes>& by_step) {
   return by_step.empty() ? Bytes() : *std::ranges::max_element(by_step);
 }
 
-/// What the solver counts of a placement and what its arenas hold are not the same: its limit is
-/// the host's, with the difference that this plan has.
+/// The limits for the solver. The solver counts host memory differently from the arenas, so its
+/// limits are those of the host plus the difference that this plan has.
 HostLimits limits_for(const Host& host, const HostUse& counted, const PlanTotals& totals) {
   const auto limit = [](Bytes of_host, Bytes count, Bytes arenas) {
     return of_host > Bytes() ? std::max(of_host + (count - arenas), Bytes()) : HostLimits::none;
@@ -42,7 +42,7 @@ HostLimits limits_for(const Host& host, const HostUse& counted, const PlanTotals
           limit(host.memory, peak_of(counted.all), totals.host_peak + totals.pageable_peak)};
 }
 
-/// The lower of both; what a plan was made of before does not come back.
+/// The lower of both limits: a limit that a plan exceeded does not rise again.
 HostLimits lower(const HostLimits& a, const HostLimits& b) {
   return {std::min(a.pinned, b.pinned), std::min(a.all, b.all)};
 }
@@ -54,7 +54,7 @@ HostLimits reduced(const HostLimits& limits, Bytes pinned, Bytes all) {
   return {less(limits.pinned, pinned), less(limits.all, all)};
 }
 
-/// Plans that the solver makes within limits of both sides, until the host holds one.
+/// Solves within limits of both sides until the host holds a plan.
 class HostFitting {
  public:
   HostFitting(const Host& host, const SizedStep& step, const ResidencyProblem& problem,
@@ -70,12 +70,12 @@ class HostFitting {
     options_.starts = {plan_.placement};
   }
 
-  /// The limits that the plan was found in, where the host holds it.
+  /// Returns the limits within which the plan was found, if the host holds it.
   std::optional<SolveOptions> run() {
     for (int attempt = 0; attempt < most_attempts && !is_cancelled(); ++attempt) {
       options_.host = limits_;
-      options_.limits.assign(problem_.operations.size(),
-                             Bytes(options_.budget.count() / 64 * filled_));
+      options_.limits =
+          options_.budget.sixty_fourths(filled_).step_limits(problem_.operations.size());
       const auto solution = solve(problem_, options_);
       if (!solution) return std::nullopt;
       if (!assemble(solution->placement)) {
@@ -98,14 +98,14 @@ class HostFitting {
     return limits_for(host_, host_use(problem_, placement), plan.totals);
   }
 
-  /// False: it does not pack.
+  /// Assembles a placement and keeps it if it is better. False: it does not pack.
   bool assemble(const Placement& placement) {
     AssemblyOptions assembly{.budget = options_.budget, .must_fit = true, .widens = false};
     Plan narrow = assemble_plan(step_, problem_, placement, assembly);
-    if (narrow.totals.arena > options_.budget) return false;
+    if (!options_.budget.fits(narrow.totals.arena)) return false;
     assembly.widens = true;
     Plan wide = assemble_plan(step_, problem_, placement, assembly);
-    const bool is_wider = wide.totals.arena <= options_.budget && is_better(wide, narrow, host_);
+    const bool is_wider = options_.budget.fits(wide.totals.arena) && is_better(wide, narrow, host_);
     Plan plan = is_wider ? std::move(wide) : std::move(narrow);
     limits_ = lower(limits_, limits_of(plan, placement));
     if (!is_better(plan, plan_.plan, host_)) return true;
@@ -171,8 +171,9 @@ FittedPlan within_host(const Host& host, const SizedStep& step, const ResidencyP
   within->limits = {};
   StepTarget held = target;
   held.most_variations = std::min(held.most_variations, most_variations);
-  // A shorter step may take more of the host than the solver counts, and what is solved with room
-  // to spare there may have the shorter one: then once more, within less.
+  // A plan with a shorter step may take more of the host than the solver counts. And what is solved
+  // with host memory to spare may have the shorter step. So shorten_step runs again within lower
+  // limits.
   const bool is_small = problem.operations.size() < few_operations;
   for (int pass = 0; pass < most_passes; ++pass) {
     Bytes pinned, all;  // what the host lacks for a plan with a shorter step

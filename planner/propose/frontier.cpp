@@ -58,7 +58,7 @@ Result<std::vector<FrontierPoint>> frontier(const PlanRequest& request, Workspac
     const PlanTotals& totals = (*plan)->totals;
     FrontierPoint point{at.budget, (*plan)->name, totals.step_seconds,
                         totals.step_lower_bound_seconds, pcie_bytes(**plan)};
-    // What keeps within less keeps within this, too.
+    // A plan within a smaller budget is also within this one.
     if (!result.empty() && result.back().step_seconds < point.step_seconds) {
       point = result.back();
       point.budget = at.budget;

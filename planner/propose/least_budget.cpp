@@ -12,6 +12,7 @@
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/assemble_plan.hpp"
 #include "planner/assemble/plan_within.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/propose/step_case.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr std::int64_t resolution = 64;  // of the smallest budget known, where it is halved down to
 
-/// With as little in the arena as any placement keeps.
+/// The totals with as little in the arena as any placement keeps.
 PlanTotals least_totals(const StepCase& of) {
   const Bytes floor = round_up(memory_floor(of.placed).bytes, arena_alignment);
   const Plan plan =
@@ -43,7 +44,7 @@ class LeastBudgetSearch {
     if (auto early = with_early_updates(step)) offer(*std::move(early), "early-updates");
     if (!changes_training_in_parts(step)) try_parts();
     const Levers& levers = planning_.request.levers;
-    if (levers.recompute && !levers.activations) halve_recomputation();
+    if (levers.recompute && !levers.activations) bisect_recomputation();
     if (planning_.is_cancelled()) return std::nullopt;
     return best_;
   }
@@ -69,8 +70,8 @@ class LeastBudgetSearch {
     }
   }
 
-  /// What the search for values to recompute reaches at this budget, as recompute_trials asks it.
-  [[nodiscard]] std::optional<PlanTotals> recomputed_within(Bytes budget) const {
+  /// The totals that recomputation reaches at this budget, searched as in recompute_trials.
+  [[nodiscard]] std::optional<PlanTotals> recomputed_within(GpuBudget budget) const {
     const auto points = choose_recomputation(whole_.step, planning_.rates,
                                              {.budget = budget,
                                               .pins = whole_.pins,
@@ -85,14 +86,14 @@ class LeastBudgetSearch {
       const auto of = make_case(planning_, std::make_shared<const StepGraph>(std::move(graph)));
       if (!of) continue;
       PlanTotals totals = least_totals(*of);
-      if (totals.arena > budget) continue;
-      totals.arena = budget;  // with less the search may choose otherwise
+      if (!budget.fits(totals.arena)) continue;
+      totals.arena = budget.bytes;  // with less the search may choose otherwise
       return totals;
     }
     return std::nullopt;
   }
 
-  void halve_recomputation() {
+  void bisect_recomputation() {
     Bytes without, within = best_->bytes;
     while (!planning_.is_over() && (within - without).count() > within.count() / resolution) {
       const Bytes middle = round_up(Bytes((without + within).count() / 2), arena_alignment);

@@ -1,4 +1,4 @@
-// PlanRequest: what plans are made of, for one step, batch, card and budget.
+// PlanRequest: the input of a search for plans: one step, batch, card and budget.
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/model/model_options.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/measured_times.hpp"
@@ -17,32 +18,32 @@
 namespace stowage {
 
 struct PlanRequest {
-  /// Its graph is the step that is planned, its runtime what the plan is for,
-  /// and nothing accumulates beyond it. Costs of layers, an
-  /// evaluation and warnings are not kept in plans.
+  /// Its graph is the step to be planned, its runtime the one that the plan is for. Gradients do
+  /// not accumulate beyond it. Costs of layers, an evaluation and warnings are not kept in plans.
   StepDocument document;
-  SourceTextPtr description;   ///< what the step was lowered from; null: nobody knows
-  ModelOptions model_options;  ///< with which it was
-  WholeBatch batch;            ///< its micro-batches share it equally
+  SourceTextPtr description;   ///< the text that the step was lowered from; null: not known
+  ModelOptions model_options;  ///< the options of that lowering
+  WholeBatch batch;            ///< its micro-batches have equal parts of it
   Card card;
   Host host;
-  std::shared_ptr<const MeasuredTimes> measured = {};  ///< for this card; null: nothing was
-  Bytes available;  ///< of the card, for the arena; 0: no card was given
-  Bytes budget;     ///< for the arena
+  std::shared_ptr<const MeasuredTimes> measured = {};  ///< for this card; null: none
+  Bytes available;   ///< of the card, for the arena; 0: no card was given
+  GpuBudget budget;  ///< for the arena; at most `available`, if a card was given
   PinRequest pins;
-  Levers levers;  ///< operators only where the host's rate is known and, unless fewer levers than
-                  ///< all are asked for, where not everything fits on the GPU
+  /// `operators` counts only if the host's rate is known. If all levers are on, it also counts only
+  /// where not everything fits on the GPU.
+  Levers levers;
   std::string stowage_version;
 };
 
 struct ProposalOptions {
-  /// For all of the search. Past it what has begun is ended with what there is, and a first plan
-  /// is still looked for.
+  /// For the whole search. After it, running searches return their best result; the first plan is
+  /// always searched for.
   double time_limit_seconds = 10;
-  double target_gap = 0.01;  ///< of the overhead, as solve's
-  /// Polled; once true, the search ends with the plans that there are.
+  double target_gap = 0.01;  ///< share of the overhead, as solve's
+  /// Polled; once true, the search ends with the plans found so far.
   std::function<bool()> cancelled = {};
-  /// Called as soon as there is a plan to end with.
+  /// Called as soon as a cancelled search would end with a plan.
   std::function<void()> has_plan = {};
 };
 

@@ -19,11 +19,11 @@
 namespace stowage {
 namespace {
 
-// Of the time that is left.
-constexpr double best_share = 0.6;    // for what promises most by far
-constexpr double alone_share = 0.85;  // for the step as it is, where it is not rewritten
+// Shares of the time that is left.
+constexpr double best_share = 0.6;    // for the trial with by far the best forecast
+constexpr double alone_share = 0.85;  // for the step as it is, if it is not rewritten
 
-/// The plan of least cost, or `other` where the simulation, which ranks, shows that to be faster.
+/// The plan of least cost, or `other` if its simulated step, by which plans are ranked, is shorter.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
   if (!is_better(other, cheapest, host)) return cheapest;
   Plan plan = other;
@@ -33,8 +33,8 @@ Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
   return plan;
 }
 
-/// The plan of fewest bytes, or the cheapest one where that computes on the GPU alone and has
-/// turned out to move fewer. The bound on bytes is that of the solve which minimised them.
+/// The plan of fewest bytes, or the cheapest plan if that computes on the GPU alone and moves fewer
+/// bytes. The bound on bytes is that of the solve which minimised them.
 Plan fewer_bytes(Plan fewest, const Plan& cheapest) {
   if (computes_on_cpu(cheapest) || pcie_bytes(cheapest) >= pcie_bytes(fewest)) return fewest;
   if (!keeps_as_if_pinned(cheapest.certificate->cost->scope)) return fewest;
@@ -53,12 +53,13 @@ void add_if_better(std::optional<Plan> plan, const Host& host, std::vector<Plan>
   if (is_best) plans.push_back(*std::move(plan));
 }
 
-/// The one that promises most in another order as well; empty: that promises no more.
+/// The trial with the best forecast in another order as well; empty: its forecast is no better in
+/// another order.
 Trials reordered_best(const Planning& planning, const Trials& trials) {
   if (trials.empty() || planning.is_over()) return {};
-  const Trial& best = *std::ranges::min_element(trials, {}, &Trial::promise);
+  const Trial& best = *std::ranges::min_element(trials, {}, &Trial::forecast);
   Trials both = order_trials(planning, best.of);
-  std::erase_if(both, [&](const Trial& trial) { return trial.promise >= best.promise; });
+  std::erase_if(both, [&](const Trial& trial) { return trial.forecast >= best.forecast; });
   for (Trial& trial : both) {
     trial.name = fmt::format("{}-{}", best.name, trial.name);
     std::ranges::copy(best.remarks, std::back_inserter(trial.remarks));
@@ -68,7 +69,7 @@ Trials reordered_best(const Planning& planning, const Trials& trials) {
 
 void append(Trials more, Trials& trials) { std::ranges::move(more, std::back_inserter(trials)); }
 
-/// What may be rewritten without a change to what the user gets.
+/// The rewritings that give the user the same results.
 Trials rewritings(const Planning& planning, const StepCase& whole) {
   const bool trains = whole.step.graph->settings.mode == Mode::train;
   const bool recomputes = trains && planning.request.levers.recompute;
@@ -93,20 +94,20 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
   return early;
 }
 
-/// Whether a rewriting promises a step that is shorter than the step's own by far, or one that the
-/// host holds where it does not hold that.
-bool promise_much(const Trials& rewritten, const std::optional<Promising>& own) {
+/// Whether the forecast of a rewriting is much shorter than that of the step itself, or the host
+/// holds it but not the step itself.
+bool forecast_much_shorter(const Trials& rewritten, const std::optional<StepForecast>& own) {
   constexpr double by_far = 0.9;
   if (rewritten.empty()) return false;
-  const HostRank best = std::ranges::min_element(rewritten, {}, &Trial::promise)->promise;
-  return !own || best < HostRank{own->promise.lacks, by_far * own->promise.value};
+  const HostRank best = std::ranges::min_element(rewritten, {}, &Trial::forecast)->forecast;
+  return !own || best < HostRank{own->rank.lacks, by_far * own->rank.value};
 }
 
 /// The plans of the step as it is: all on the GPU, the cheapest, the fewest bytes.
-class PlansAsItIs {
+class UnrewrittenPlans {
  public:
-  PlansAsItIs(const Planning& planning, const StepCase& whole, std::optional<Plan> all_gpu,
-              Plan cheapest, std::optional<FewestBytes> fewest)
+  UnrewrittenPlans(const Planning& planning, const StepCase& whole, std::optional<Plan> all_gpu,
+                   Plan cheapest, std::optional<FewestBytes> fewest)
       : planning_(planning),
         whole_(whole),
         cheapest_(std::move(cheapest)),
@@ -134,7 +135,8 @@ class PlansAsItIs {
     std::vector<Plan> plans;
     if (all_gpu_) plans.push_back(*std::move(all_gpu_));
     plans.push_back(std::move(fastest));
-    // Without it the updates alone break the budget: they have to run on the CPU.
+    // Without a plan of fewest bytes the updates alone exceed the budget: they have to run on the
+    // CPU.
     if (fewest_bytes) plans.push_back(*std::move(fewest_bytes));
     return plans;
   }
@@ -154,14 +156,14 @@ struct Searches {
   std::optional<FewestBytes> fewest;
 };
 
-/// The plans of the step as it is. Where a rewriting promises much, the most promising is searched
-/// before them.
-Searches search_as_it_is(const Planning& planning, const StepCase& whole, Trials& rewritten) {
-  const auto own = rewritten.empty() ? std::nullopt : promise_of(planning, whole);
-  if (promise_much(rewritten, own)) {
-    Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::promise);
+/// Searches the plans of the step as it is. If the forecast of a rewriting is much shorter, the
+/// trial with the best forecast is searched before them.
+Searches search_unrewritten(const Planning& planning, const StepCase& whole, Trials& rewritten) {
+  const auto own = rewritten.empty() ? std::nullopt : forecast_step(planning, whole);
+  if (forecast_much_shorter(rewritten, own)) {
+    Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::forecast);
     best.search = Trial::Search{
-        plan_of(planning, best.of, {.share = best_share, .promising = &best.placement})};
+        plan_of(planning, best.of, {.share = best_share, .first_candidate = &best.placement})};
   }
   Searches found;
   const std::function<void()> searches[] = {
@@ -169,7 +171,7 @@ Searches search_as_it_is(const Planning& planning, const StepCase& whole, Trials
         found.cheapest =
             cheapest_plan(planning, whole,
                           {.share = rewritten.empty() ? alone_share : PlanSearch{}.share,
-                           .promising = own ? &own->placement : nullptr});
+                           .first_candidate = own ? &own->placement : nullptr});
       },
       [&] {
         if (planning.is_over()) return;
@@ -219,18 +221,18 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
     if (!whole) return tl::unexpected(whole.error());
     all_gpu = fitting_all_gpu(planning, *whole);
   }
-  if (options.has_plan && memory_floor(whole->placed).bytes <= asked.budget) options.has_plan();
+  if (options.has_plan && asked.budget.fits(memory_floor(whole->placed).bytes)) options.has_plan();
   Trials rewritten;
   if (!fits) rewritten = rewritings(planning, *whole);
-  auto [cheapest, fewest] = search_as_it_is(planning, *whole, rewritten);
-  std::optional<PlansAsItIs> as_it_is;
+  auto [cheapest, fewest] = search_unrewritten(planning, *whole, rewritten);
+  std::optional<UnrewrittenPlans> unrewritten;
   if (cheapest) {
-    as_it_is.emplace(planning, *whole, std::move(all_gpu), *cheapest, std::move(fewest));
+    unrewritten.emplace(planning, *whole, std::move(all_gpu), *cheapest, std::move(fewest));
   }
   std::vector<Plan> better = better_plans(planning, std::move(rewritten), Effort::full,
-                                          as_it_is ? &as_it_is->best() : nullptr);
+                                          unrewritten ? &unrewritten->best() : nullptr);
   std::vector<Plan> plans;
-  if (as_it_is) plans = std::move(*as_it_is).plans();
+  if (unrewritten) plans = std::move(*unrewritten).plans();
   std::ranges::move(better, std::back_inserter(plans));
   if (!cheapest || !fits) add_parts(planning, *whole, plans);
   if (plans.empty()) return tl::unexpected(cheapest.error());

@@ -1,15 +1,15 @@
-// Proposals: the plans that a user is shown for one step, batch, card and budget.
+// make_plans: the plans (proposals) that a user is shown for one step, batch, card and budget.
 //
 //   all-gpu         everything stays on the GPU; only if it fits
 //   cheapest        the fastest simulated step of those that run the whole batch at once, in this
 //                   order, with the means that the levers allow
 //   min-pcie        everything computed on the GPU; fewest bytes over PCIe
-// and, if all-gpu does not fit, where its step is shorter than those so far (or the host holds it,
-// and none of those):
+// If all-gpu does not fit, each of these is shown if its step is shorter than those so far (or if
+// the host holds it and none of those):
 //   early-updates   each parameter updated right after its gradient
 //   order           the nodes in another order, whose peak is lower
 //   recompute       values of the forward pass made again in backward, the rest swapped
-// and, of a step that has one micro-batch and was not recorded at one batch only:
+// and, for a step that has one micro-batch and was not recorded at one batch only:
 //   micro-batch-K   the batch in K parts with gradients added up
 //   chunk-K         the same for an inference
 //   segments-S-chunk-K  all chunks through one segment of the network before the next, where that
@@ -24,15 +24,15 @@
 
 namespace stowage {
 
-/// The live sum that the arena has at its peak where everything stays on the GPU: what a budget in
-/// percent is a share of. Errors: the step cannot be sized.
+/// The peak of the live sum where everything stays on the GPU. A budget in percent is a share of
+/// it. Errors: the step cannot be sized.
 [[nodiscard]] Result<Bytes> least_whole_arena(const PlanRequest& request,
                                               WorkspaceSource& workspaces);
 
-/// In the order above; at least one. Every plan's arena is within the budget, and its bounds are
-/// those of the budget, whatever live sum the plan was solved for.
-/// Errors: the micro-batches cannot share the batch; the step cannot be sized; no proposal fits:
-/// the operation that alone breaks the budget is named.
+/// The plans in the order above; at least one. Every plan's arena is within the budget, and its
+/// bounds are those of the budget, even if the plan was solved within lower limits. Errors: the
+/// micro-batches cannot share the batch; the step cannot be sized; no proposal fits: then the
+/// message names the operation that alone exceeds the budget.
 [[nodiscard]] Result<std::vector<Plan>> make_plans(const PlanRequest& request,
                                                    WorkspaceSource& workspaces,
                                                    const ProposalOptions& options = {});

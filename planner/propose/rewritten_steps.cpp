@@ -9,17 +9,18 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/recompute.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/recompute/choose_recomputation.hpp"
 
 namespace stowage {
 namespace {
 
-// A step in parts repeats forward and backward: past this many nodes none is tried.
+// A step in parts repeats forward and backward. Above so many nodes no step in parts is tried.
 constexpr std::size_t most_nodes_in_parts = 30'000;
 constexpr std::size_t most_swapping_trials = 4;
 
-// Of so few nodes a step in parts is searched as others are.
+// A step of so few nodes is searched in parts with the same effort as other steps.
 constexpr std::size_t few_nodes_in_whole = 300;
 
 constexpr double choosing_share = 0.4;  // of the time that is left
@@ -60,11 +61,11 @@ Trials recompute_trials(const Planning& planning, const StepCase& whole, Effort 
                             .time_limit_seconds = choosing_share * planning.seconds_left(),
                             .effort = effort == Effort::full ? 1 : 0.2,
                             .stop = planning.options.cancelled});
-  return made_trials(points.size(), [&](std::size_t i) -> std::optional<Trial> {
+  return make_trials(points.size(), [&](std::size_t i) -> std::optional<Trial> {
     if (planning.is_cancelled() || (i > 0 && planning.is_over())) return std::nullopt;
     auto rewritten = with_recomputation(graph, points[i].values);
     if (!rewritten) return std::nullopt;
-    // Gradients that live shorter leave more room for what is kept.
+    // Early updates shorten the life of gradients, which leaves more memory for saved values.
     auto early = with_early_updates(*rewritten);
     std::vector<std::string> remarks;
     if (early) remarks.emplace_back(early_remark);
@@ -91,7 +92,7 @@ std::vector<std::int64_t> part_counts(const Planning& planning, const StepCase& 
   if (one.settings.micro_batches != 1 || planning.document.fixed_batch) return counts;
   if (one.settings.early_updates || !one.settings.recomputed.empty()) return counts;
   const WholeBatch& batch = planning.request.batch;
-  // Each part has a node at least.
+  // Each part has at least one node.
   const auto most_parts = std::min<std::int64_t>(batch.samples, most_nodes_in_parts);
   for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
     if (nodes_with_micro_batches(one, parts) > most_nodes_in_parts) break;
@@ -101,7 +102,7 @@ std::vector<std::int64_t> part_counts(const Planning& planning, const StepCase& 
 }
 
 std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, const Plan* known) {
-  const Bytes budget = planning.request.budget;
+  const GpuBudget& budget = planning.request.budget;
   Trials swapping;
   std::optional<Plan> best;
   for (const std::int64_t parts : part_counts(planning, whole)) {
@@ -111,17 +112,18 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     if (!rewritten) break;
     auto part = case_of(planning, *std::move(rewritten));
     if (!part) break;
-    if (memory_floor(part->placed).bytes > budget) continue;
+    if (!budget.fits(memory_floor(part->placed).bytes)) continue;
     std::string name = parts_name(*part->step.graph, parts);
     auto remarks = remarks_on_parts(planning, *part->step.graph, part->step.batch);
-    if (evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak <= budget) {
+    if (budget.fits(evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak)) {
       best = plan_of(planning, *part, {.effort = Effort::quick});
       if (!best) continue;
       best->name = std::move(name);
       std::ranges::move(remarks, std::back_inserter(best->remarks));
       break;  // more parts only launch more kernels
     }
-    // Swapping is a last resort: look at a few, and further only for one that needs none.
+    // Swapping is a last resort: a few numbers of parts that swap are tried, then only one that
+    // needs no swapping.
     if (swapping.size() == most_swapping_trials) continue;
     auto trial = trial_of(planning, *std::move(part), std::move(name), std::move(remarks));
     if (trial) swapping.push_back(*std::move(trial));

@@ -29,8 +29,8 @@ Bytes sum_of(const std::vector<Bytes>& all) {
 }
 
 /// What each node of a chunk takes beside all weights, with everything on the GPU.
-std::optional<std::vector<Bytes>> beside_weights(const Planning& planning, const StepGraph& chunks,
-                                                 Bytes weights) {
+std::optional<std::vector<Bytes>> bytes_beside_weights(const Planning& planning,
+                                                       const StepGraph& chunks, Bytes weights) {
   const auto of = make_case(planning, std::make_shared<const StepGraph>(chunks));
   if (!of) return std::nullopt;
   const Placement placement = all_gpu_placement(of->on_gpu, planning.request.budget);
@@ -59,10 +59,10 @@ class SegmentSearch {
       const auto chunks = with_micro_batches(one, parts);
       if (!chunks) break;
       const Bytes weights = sum_of(costs_.weights);
-      const auto beside = beside_weights(planning_, *chunks, weights);
+      const auto beside = bytes_beside_weights(planning_, *chunks, weights);
       if (!beside) break;
       const Bytes most = *std::ranges::max_element(*beside);
-      if (weights + most <= planning_.request.budget) break;  // and beside smaller chunks
+      if (planning_.request.budget.fits(weights + most)) break;  // and beside smaller chunks
       if (!try_limits(*chunks, *beside)) continue;
       least = 2 * parts;
       if (++counts == most_counts) break;
@@ -80,7 +80,7 @@ class SegmentSearch {
     std::set<std::vector<std::int32_t>> tried;
     for (const std::int64_t share : shares) {
       if (is_over()) break;
-      const Bytes limit(planning_.request.budget.count() / 64 * share);
+      const Bytes limit = planning_.request.budget.sixty_fourths(share).bytes;
       const auto borders = cheapest_borders(costs_, beside, limit);
       if (!borders || borders->empty() || !tried.insert(*borders).second) continue;
       auto segments = with_segments(chunks, *borders);

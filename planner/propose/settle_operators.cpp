@@ -5,24 +5,26 @@
 #include <limits>
 #include <utility>
 
+#include "planner/problem/gpu_budget.hpp"
+
 namespace stowage {
 namespace {
 
 constexpr int most_rounds = 20;
-constexpr int patient_rounds = 12;  // before more is taken away than is missing
+constexpr int rounds_before_doubling = 12;  // before more is taken away than is missing
 constexpr int most_trials = 24;
 
 using Settled = std::function<ResidencyProblem(const std::vector<Device>&)>;
 
-/// The least that the limits have to give way by: what steps need beyond the budget.
-std::vector<Bytes> excess_over(const std::vector<Bytes>& needed, Bytes budget) {
+/// By step: the bytes beyond the budget, which the limits have to fall by at least.
+std::vector<Bytes> excess_over(const std::vector<Bytes>& needed, GpuBudget budget) {
   std::vector<Bytes> excess;
   excess.reserve(needed.size());
-  for (const Bytes bytes : needed) excess.push_back(std::max(Bytes(), bytes - budget));
+  for (const Bytes bytes : needed) excess.push_back(budget.excess(bytes));
   return excess;
 }
 
-/// Less by `factor` times the excess, but not below the floors.
+/// The limits lowered by `factor` times the excess, but not below the floors.
 std::vector<Bytes> lowered(std::vector<Bytes> limits, const std::vector<Bytes>& excess,
                            const std::vector<Bytes>& floors, std::int64_t factor) {
   for (std::size_t t = 0; t < limits.size(); ++t) {
@@ -33,13 +35,13 @@ std::vector<Bytes> lowered(std::vector<Bytes> limits, const std::vector<Bytes>& 
   return limits;
 }
 
-/// Half-open, of operations one after the other.
+/// A half-open range of consecutive operations.
 struct Run {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// The longest first.
+/// The runs of operations on the CPU that may move, the longest first.
 std::vector<Run> runs_on_the_cpu(const std::vector<Operation>& operations,
                                  const std::vector<Device>& device) {
   std::vector<Run> runs;
@@ -61,27 +63,28 @@ class Settling {
   }
 
   std::optional<SettledOperators> devices() {
-    if (!ask_the_open_problem()) return std::nullopt;
+    if (!solve_open_problem()) return std::nullopt;
     if (best_.device.empty()) {
       std::vector<Device> device;
       device.reserve(open_.operations.size());
       for (const Operation& operation : open_.operations) {
         device.push_back(operation.pin == Pin::gpu ? Device::gpu : Device::cpu);
       }
-      take_if_better(device);
+      adopt_if_cheaper(device);
       if (best_.device.empty()) best_.device = std::move(device);
     }
-    bring_back();
+    return_runs_to_gpu();
     return std::move(best_);
   }
 
  private:
   bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
 
-  /// False: the budget is below the floor.
-  bool ask_the_open_problem() {
+  /// Solves the open problem until the devices of its solution fit. False: the budget is below the
+  /// floor.
+  bool solve_open_problem() {
     SolveOptions round = options_;
-    round.limits.assign(open_.operations.size(), options_.budget);
+    round.limits = options_.budget.step_limits(open_.operations.size());
     const std::vector<Bytes> floors = memory_floors(open_);
     std::int64_t factor = 1;
     for (int rounds = 0; rounds < most_rounds; ++rounds) {
@@ -94,19 +97,19 @@ class Settling {
       }
       const std::vector<Device>& device = solution->placement.device;
       const std::vector<Bytes> needed = memory_floors(settled_(device));
-      if (std::ranges::all_of(needed, [&](Bytes bytes) { return bytes <= options_.budget; })) {
-        take_if_better(device);
+      if (std::ranges::all_of(needed, [&](Bytes bytes) { return options_.budget.fits(bytes); })) {
+        adopt_if_cheaper(device);
         return true;
       }
       if (is_cancelled()) return true;
-      if (rounds >= patient_rounds) factor *= 2;
+      if (rounds >= rounds_before_doubling) factor *= 2;
       round.limits =
           lowered(std::move(round.limits), excess_over(needed, options_.budget), floors, factor);
     }
     return true;
   }
 
-  bool take_if_better(const std::vector<Device>& device) {
+  bool adopt_if_cheaper(const std::vector<Device>& device) {
     const auto solution = solve(settled_(device), options_);
     if (!solution || solution->evaluation.cost_seconds >= least_) return false;
     least_ = solution->evaluation.cost_seconds;
@@ -114,13 +117,13 @@ class Settling {
     return true;
   }
 
-  /// Runs of operations, and halves of those that do not fit or do not pay, back to the GPU.
-  void bring_back() {
+  /// Moves runs of operations back to the GPU, and halves of the runs that do not fit or cost more.
+  void return_runs_to_gpu() {
     std::vector<Run> runs = runs_on_the_cpu(open_.operations, best_.device);
     for (std::size_t i = 0; i < runs.size() && i < most_trials && !is_cancelled(); ++i) {
       std::vector<Device> device = best_.device;
       for (std::size_t t = runs[i].begin; t < runs[i].end; ++t) device[t] = Device::gpu;
-      if (take_if_better(device) || runs[i].end - runs[i].begin < 2) continue;
+      if (adopt_if_cheaper(device) || runs[i].end - runs[i].begin < 2) continue;
       const std::size_t middle = runs[i].begin + (runs[i].end - runs[i].begin) / 2;
       const Run first{runs[i].begin, middle}, second{middle, runs[i].end};
       runs.insert(runs.end(), {first, second});

@@ -6,6 +6,7 @@
 
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/propose/certify.hpp"
 #include "planner/propose/settle_operators.hpp"
 
@@ -56,7 +57,8 @@ bool keeps_beside_moving_kernels(const PlanRequest& request) {
          !(levers.activations && levers.weights && levers.optimizer);
 }
 
-/// Where the budget is below the floor, solving `placed` will say so.
+/// Settles the operators of `of`. If the budget is below the floor, nothing changes: solving
+/// `placed` reports it.
 void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
   const auto settled = [&](const std::vector<Device>& device) {
     options.devices = &device;
@@ -124,20 +126,20 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
 
 Plan assemble_all_gpu(const Planning& planning, const StepCase& of) {
   return assemble_plan(of.step, of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget),
-                       {.budget = unlimited_arena});
+                       {.budget = GpuBudget::unlimited()});
 }
 
 std::optional<Plan> fitting_all_gpu(const Planning& planning, const StepCase& of) {
-  const Bytes budget = planning.request.budget;
-  if (of.all_gpu.least_arena > budget) return std::nullopt;
+  const GpuBudget& budget = planning.request.budget;
+  if (!budget.fits(of.all_gpu.least_arena)) return std::nullopt;
   Plan plan = assemble_all_gpu(planning, of);
-  if (plan.totals.arena > budget) return std::nullopt;
+  if (!budget.fits(plan.totals.arena)) return std::nullopt;
   return plan;
 }
 
 ByteProblem byte_problem(const Planning& planning, const StepCase& of, const ByteOptions& how) {
   ProblemOptions options = problem_options(planning.request, of.pins);
-  // With operations where they like, everything on the CPU would move nothing.
+  // If operations could run on either side, a plan with everything on the CPU would move nothing.
   options.compute_on_gpu = true;
   options.all_on_gpu = how.updates_on_gpu;
   if (!how.kept) options.keep_activations = options.keep_weights = options.keep_state = false;

@@ -20,22 +20,24 @@
 namespace stowage {
 namespace {
 
-// Of the time that is left for the plan.
+// Shares of the time that is left for the plan.
 constexpr double packing_share = 0.5;
 constexpr double shortening_share = 0.8;
 constexpr double host_share = 0.5;  // where the host does not hold what was found
-// Times the step with everything on the GPU: of what was promised, that nothing else is looked for.
+// A first candidate whose step is at most so many times the step with everything on the GPU ends
+// the search.
 constexpr double as_short = 1.002;
-// Of the time that is left for all.
+// Shares of the time that is left for the whole search.
 constexpr double fewest_share = 0.5, bound_share = 0.2;
 
 Bytes bytes_of_bound(double seconds) {
-  // Any plan moves whole bytes, so the bound may be rounded up, but for the division's error.
+  // A plan moves whole bytes, so the bound is rounded up, apart from the error of the division.
   return Bytes(
       static_cast<std::int64_t>(std::ceil(std::max(0.0, seconds * problem_bytes_a_second - 0.01))));
 }
 
-/// In whole bytes; its proof is of billions of them.
+/// The bound in whole bytes; the costs of its proof are in billions of bytes, so its prices are
+/// converted.
 ByteBound byte_bound(const BoundScope& scope, Solution solution) {
   for (BranchNode& node : solution.proof) {
     auto* leaf = std::get_if<BranchLeaf>(&node.content);
@@ -47,8 +49,8 @@ ByteBound byte_bound(const BoundScope& scope, Solution solution) {
           TreeProof{scope, std::move(solution.proof)}};
 }
 
-/// The inputs of all micro-batches that a kernel reads: every plan that computes on the GPU uploads
-/// them.
+/// The bytes of the inputs of all micro-batches that kernels read: every plan that computes on the
+/// GPU uploads them.
 Bytes input_bytes(const SizedStep& step) {
   std::vector<bool> is_read(step.graph->storages.size(), false);
   for (const KernelNode& node : step.graph->nodes) {
@@ -61,7 +63,7 @@ Bytes input_bytes(const SizedStep& step) {
   return bytes;
 }
 
-/// Whether a node is on the CPU that nobody pinned there.
+/// Whether a node that no user pinned there is on the CPU.
 bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (plan.nodes[i].processor == cpu_processor && pins.of(NodeId::of(i)) != Pin::cpu) return true;
@@ -78,7 +80,8 @@ ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_a
   return solution ? byte_bound(bytes.scope, *std::move(solution)) : ByteBound{};
 }
 
-/// Of all plans that compute on the GPU: no prices are needed to see that inputs are uploaded.
+/// The bound of all plans that compute on the GPU: they upload the inputs. Its proof needs no
+/// prices.
 ByteBound input_bound(const Planning& planning, const StepCase& of) {
   return {input_bytes(of.step),
           TreeProof{byte_problem(planning, of, {.kept = of.scope.compute_on_gpu}).scope,
@@ -98,7 +101,7 @@ std::string remark_on(const MeasuredTimes& times, const Card& card) {
       times.host, card.name);
 }
 
-/// All but the totals that a search has to know.
+/// Fills everything except the totals that a search computes.
 void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   const PlanRequest& request = planning.request;
   PlanInputs& in = plan.inputs;
@@ -125,7 +128,7 @@ void describe(const Planning& planning, const StepCase& of, Plan& plan) {
   std::ranges::move(host_remarks(request.host, plan.totals), std::back_inserter(plan.remarks));
 }
 
-/// Bounds that the cheapest plan's solve proved for every plan of this step.
+/// Takes the bounds of the cheapest plan, whose solve proved them for every plan of this step.
 void take_bounds(const Plan& cheapest, Plan& plan) {
   PlanTotals& totals = plan.totals;
   totals.cost_lower_bound_seconds =
@@ -135,14 +138,14 @@ void take_bounds(const Plan& cheapest, Plan& plan) {
   plan.certificate = cheapest.certificate;
 }
 
-/// As plan_within, or `promising` where that is a plan with a shorter step.
+/// The plan of plan_within, or that of `first_candidate` if its step is shorter.
 Result<FittedPlan> first_plan(const StepCase& of, const SolveOptions& options,
-                              const Placement* promising) {
+                              const Placement* first_candidate) {
   const auto solved = [&] { return plan_within(of.step, of.placed, of.placed, options); };
-  if (promising == nullptr) return solved();
-  Plan plan =
-      assemble_plan(of.step, of.placed, *promising, {.budget = options.budget, .must_fit = true});
-  if (plan.totals.arena > options.budget) return solved();
+  if (first_candidate == nullptr) return solved();
+  Plan plan = assemble_plan(of.step, of.placed, *first_candidate,
+                            {.budget = options.budget, .must_fit = true});
+  if (!options.budget.fits(plan.totals.arena)) return solved();
   Result<FittedPlan> fitted;
   if (plan.totals.step_seconds <= as_short * of.all_gpu.seconds) {
     auto solution = solve(of.placed, options);
@@ -153,7 +156,7 @@ Result<FittedPlan> first_plan(const StepCase& of, const SolveOptions& options,
     if (!fitted || fitted->plan.totals.step_seconds <= plan.totals.step_seconds) return fitted;
   }
   fitted->plan = std::move(plan);
-  fitted->placement = *promising;
+  fitted->placement = *first_candidate;
   fitted->at_budget = false;
   return fitted;
 }
@@ -175,6 +178,11 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
   set_byte_bound(plan, computes_on_cpu(plan) ? ByteBound{} : input_bound(planning, of));
 }
 
+// 1. Finds a first plan: of least cost, or the caller's candidate.
+// 2. Bounds the step by the busiest lane and by what is away during one node.
+// 3. Shortens the simulated step, and fits the plan to the host.
+// 4. Fills the totals, the bounds and their certificate.
+// Each search gets a share of the time that is left after the share of others.
 Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const PlanSearch& search) {
   const double others = (1 - search.share) * planning.seconds_left();
   SolveOptions options = planning.solve_options();
@@ -183,7 +191,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const P
   };
   limit(packing_share);
   if (search.effort != Effort::full) options.branches = false;
-  auto fitted = first_plan(of, options, search.promising);
+  auto fitted = first_plan(of, options, search.first_candidate);
   if (!fitted) return tl::unexpected(fitted.error());
   const ResidencyProblem& bounded = of.open ? of.open->problem : of.placed;
   LaneBalance balance =
@@ -251,7 +259,7 @@ Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
   totals.cost_seconds =
       evaluate(of.on_gpu, all_gpu_placement(of.on_gpu, planning.request.budget)).cost_seconds;
   take_bounds(cheapest, all_gpu);
-  // The inputs, which any plan uploads; with pins perhaps more.
+  // The bound is the inputs, which every plan uploads; with pins it may be more.
   set_byte_bound(all_gpu,
                  of.pins.empty() ? input_bound(planning, of) : pcie_bound(planning, of, true));
   totals.proved_optimal = totals.pcie_lower_bound == pcie_bytes(all_gpu);

@@ -1,5 +1,5 @@
-// The plans of one step: the one with the shortest step, the one of fewest bytes, and what bounds
-// them.
+// The plans of one step: the plan with the shortest step, the plan of fewest bytes, and their
+// bounds.
 #pragma once
 
 #include <optional>
@@ -16,42 +16,47 @@ enum class Effort : std::uint8_t {
 
 [[nodiscard]] Bytes pcie_bytes(const Plan& plan);
 [[nodiscard]] bool computes_on_cpu(const Plan& plan);
-/// Sets what needs no search to be known: whoever computes on the GPU alone uploads the inputs.
+/// Sets the bound on bytes that needs no search: a plan that computes on the GPU alone uploads the
+/// inputs.
 void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan);
 
 struct PlanSearch {
   Effort effort = Effort::full;
-  double share = 0.6;  ///< of the time that is left, about
-  /// Looked at first: consistent; where its plan is as short as the step with everything on the
-  /// GPU, no other is looked for. Null: none.
-  const Placement* promising = nullptr;
+  double share = 0.6;  ///< about this share of the time that is left
+  /// A consistent placement to assemble first; null: none. If its plan is as short as the step with
+  /// everything on the GPU, no other plan is searched for.
+  const Placement* first_candidate = nullptr;
 };
 
-/// The plan of least cost, made to have a short simulated step; complete but for its bound on
-/// bytes. Errors: the budget is below the floor; the arena stays above it.
+/// The plan of least cost, then changed for a short simulated step; complete but for its bound on
+/// bytes. Errors: the budget is below the floor; the arena stays above the budget.
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
                                          const PlanSearch& search = {});
 
-/// No plan that computes on the GPU (updates too, or where they like) moves less, and why.
+/// A bound on bytes over PCIe and its proof: no plan that computes on the GPU moves less (with
+/// updates there too, or on either side).
 struct ByteBound {
   Bytes bytes;
   std::optional<TreeProof> proof = {};  ///< none: the bound is 0
 };
 
-/// Everything computed on the GPU, fewest bytes; complete but for its bounds of seconds.
+/// The plan that computes on the GPU and moves the fewest bytes; complete but for its bounds of
+/// seconds.
 struct FewestBytes {
   Plan plan;
   ByteBound bound;
 };
 [[nodiscard]] Result<FewestBytes> fewest_bytes(const Planning& planning, const StepCase& of);
-/// With the bounds that `cheapest` has.
+/// The min-pcie plan, with the bounds of seconds of `cheapest`.
 [[nodiscard]] Plan min_pcie_plan(FewestBytes fewest, const Plan& cheapest);
 
-/// `all_gpu`, as assemble_all_gpu left it, with the bounds that `cheapest` has.
+/// The all-gpu plan: `all_gpu` as assemble_all_gpu left it, with the bounds of seconds of
+/// `cheapest`.
 [[nodiscard]] Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
                                 const Plan& cheapest);
 
-/// `on_gpu_bound`, if known, is of plans that compute on the GPU alone; else it is solved for.
+/// Sets the bound on bytes. `on_gpu_bound`: the bound of plans that compute on the GPU alone, if
+/// known; else it is solved for.
 void set_pcie_bound(const Planning& planning, const StepCase& of, Plan& plan,
                     const std::optional<ByteBound>& on_gpu_bound = std::nullopt);
 

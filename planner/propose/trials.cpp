@@ -12,18 +12,19 @@
 namespace stowage {
 namespace {
 
-constexpr std::int64_t filled = 62;  // of 64 parts of the budget: the rest is for packing
+constexpr std::int64_t filled = 62;  // 64ths of the budget: the rest is for packing
 constexpr int most_searched = 3, most_searched_of_small = 6;
 constexpr double trial_share = 0.1;  // of the time that is left
 
-// A promise is made of copies in a part of the budget, and may be longer than the step that is
-// found. Below so many nodes a search takes milliseconds, and is made where it is much longer, too.
+// A forecast is made with less than the budget, and its step may be longer than the one that a
+// search finds. Below so many nodes a search takes milliseconds, so it is made even for a much
+// longer forecast.
 constexpr std::size_t few_nodes = 500;
-constexpr double doubted = 1.1, doubted_of_small = 1.5;
+constexpr double forecast_tolerance = 1.1, forecast_tolerance_of_small = 1.5;
 
 bool is_small(const Trial& trial) { return trial.of.step.graph->nodes.size() < few_nodes; }
 
-// What is longer with everything on the GPU is hardly ever shorter with copies.
+// A step that is longer with everything on the GPU is hardly ever shorter with copies.
 bool cannot_beat(const Trial& trial, const Plan& plan) {
   return trial.of.all_gpu.seconds >= plan.totals.step_seconds;
 }
@@ -31,8 +32,8 @@ bool cannot_beat(const Trial& trial, const Plan& plan) {
 }  // namespace
 
 bool may_beat(const Trial& trial, const Plan& plan) {
-  const double doubt = is_small(trial) ? doubted_of_small : doubted;
-  return trial.promise < HostRank{false, doubt * plan.totals.step_seconds};
+  const double tolerance = is_small(trial) ? forecast_tolerance_of_small : forecast_tolerance;
+  return trial.forecast < HostRank{false, tolerance * plan.totals.step_seconds};
 }
 
 Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
@@ -47,11 +48,11 @@ std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
   return *std::move(plan);
 }
 
-std::optional<Promising> promise_of(const Planning& planning, const StepCase& of) {
+std::optional<StepForecast> forecast_step(const Planning& planning, const StepCase& of) {
   SolveOptions options = planning.solve_options(trial_share);
   options.branches = false;
   options.most_others = 0;
-  options.limits.assign(of.placed.operations.size(), Bytes(options.budget.count() / 64 * filled));
+  options.limits = options.budget.sixty_fourths(filled).step_limits(of.placed.operations.size());
   auto solution = solve(of.placed, options);
   if (!solution) return std::nullopt;
   const PlacedStep placed(of.step, of.placed, solution->placement);
@@ -60,19 +61,19 @@ std::optional<Promising> promise_of(const Planning& planning, const StepCase& of
   PlanTotals totals;
   totals.host_peak = live_peak(claims.pinned, placed.steps());
   totals.pageable_peak = live_peak(claims.pageable, placed.steps());
-  return Promising{host_rank(planning.request.host, totals, placed.step_seconds(schedule)),
-                   std::move(solution->placement)};
+  return StepForecast{host_rank(planning.request.host, totals, placed.step_seconds(schedule)),
+                      std::move(solution->placement)};
 }
 
 std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string name,
                               std::vector<std::string> remarks) {
-  auto promising = promise_of(planning, of);
-  if (!promising) return std::nullopt;
-  return Trial{std::move(of), promising->promise, std::move(promising->placement), std::move(name),
+  auto forecast = forecast_step(planning, of);
+  if (!forecast) return std::nullopt;
+  return Trial{std::move(of), forecast->rank, std::move(forecast->placement), std::move(name),
                std::move(remarks)};
 }
 
-Trials made_trials(std::size_t count,
+Trials make_trials(std::size_t count,
                    const std::function<std::optional<Trial>(std::size_t)>& made) {
   std::vector<std::optional<Trial>> all(count);
   for_each_index(count, [&](std::size_t i) { all[i] = made(i); });
@@ -86,7 +87,7 @@ Trials made_trials(std::size_t count,
 std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort effort,
                                const Plan* known) {
   const Host& host = planning.request.host;
-  std::ranges::stable_sort(trials, {}, &Trial::promise);
+  std::ranges::stable_sort(trials, {}, &Trial::forecast);
   std::vector<Plan> plans;
   int searched = 0;
   for (Trial& trial : trials) {
@@ -98,7 +99,7 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
       const bool is_enough = searched++ >= most || planning.is_over();
       if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
       trial.search = Trial::Search{
-          plan_of(planning, trial.of, {.effort = effort, .promising = &trial.placement})};
+          plan_of(planning, trial.of, {.effort = effort, .first_candidate = &trial.placement})};
     }
     std::optional<Plan>& plan = trial.search->plan;
     if (!plan || (best != nullptr && !is_better(*plan, *best, host))) continue;

@@ -7,7 +7,7 @@
 namespace stowage {
 namespace {
 
-/// Those with forward kernels, in the order in which they run first.
+/// The layers with forward kernels, in the order in which they first run.
 std::vector<OperatorId> layers_of(const StepGraph& step) {
   std::vector<OperatorId> layers;
   std::vector<bool> known(step.origins.size(), false);
@@ -19,7 +19,7 @@ std::vector<OperatorId> layers_of(const StepGraph& step) {
   return layers;
 }
 
-/// By layer: a segment may begin with it.
+/// By layer: whether a segment may begin with it.
 std::vector<bool> possible_beginnings(const StepGraph& step,
                                       const std::vector<OperatorId>& layers) {
   std::vector<std::size_t> place(step.origins.size(), layers.size());

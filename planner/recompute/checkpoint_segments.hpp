@@ -1,6 +1,6 @@
-// Checkpointing as people do it: the forward pass in about as many segments as each has layers,
-// all of which but the last run again in backward (Chen et al. 2016). A baseline for plans;
-// segments.hpp is the same idea by values and bytes.
+// sqrt_segments: checkpointing as it is usually done. The forward pass is cut into about as many
+// segments as each has layers, and all but the last segment run again in backward (Chen et al.
+// 2016). A baseline for plans; segments.hpp cuts by values and bytes instead.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace stowage {
 
-/// For with_checkpoints. n layers with forward kernels fall into the square root of n segments,
-/// rounded up; a boundary before a layer that works in place on what was made before it moves to
-/// the next that may be one. Empty: fewer than two segments are left.
+/// The regions for with_checkpoints. n layers with forward kernels fall into the square root of n
+/// segments, rounded up. If a layer works in place on a value from before it, no boundary lies
+/// before it: the next possible layer begins the segment. Empty: fewer than two segments are left.
 [[nodiscard]] std::vector<CheckpointRegion> sqrt_segments(const StepGraph& step);
 
 }  // namespace stowage

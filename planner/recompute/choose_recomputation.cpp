@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-// A point's effort, in nodes walked: a fifth of a second on one core of a server.
+// The effort of a point, in nodes walked: a fifth of a second on one core of a server.
 constexpr double nodes_a_point = 10e6;
 constexpr double most_trials = 100'000, least_trials = 1'000;
 
@@ -20,7 +20,7 @@ std::int64_t trials_for(const SizedStep& step, double effort) {
   return std::llround(std::max(1.0, trials * effort));
 }
 
-/// What copies can bring down beside the forward pass, and back beside the backward pass.
+/// The bytes that copies can bring down during the forward pass and back during the backward pass.
 double hidden_bytes(const SizedStep& step, const Rates& rates) {
   double forward = 0, backward = 0;
   for (std::size_t i = 0; i < step.graph->nodes.size(); ++i) {
@@ -42,18 +42,19 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
   }
   RecomputeModel model(step, rates, options.pins);
   RecomputeChoice choice(model.decisions(), false);
-  const Bytes whole = model.outcome(choice, options.budget).peak;
-  if (whole <= options.budget || choice.empty()) return {};
+  const Bytes whole = model.outcome(choice, options.budget.bytes).peak;
+  if (options.budget.fits(whole) || choice.empty()) return {};
   const auto start = std::chrono::steady_clock::now();
   const auto out_of_time = [&] {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     return passed.count() >= options.time_limit_seconds || (options.stop && options.stop());
   };
-  const double above = static_cast<double>((whole - options.budget).count());
+  const double above = static_cast<double>(options.budget.excess(whole).count());
   const double most_swapped = std::min(above, hidden_bytes(step, rates));
   std::vector<RecomputePoint> points;
   for (const double factor : options.swapped) {
-    const Bytes limit = options.budget + Bytes(static_cast<std::int64_t>(factor * most_swapped));
+    const Bytes limit =
+        options.budget.bytes + Bytes(static_cast<std::int64_t>(factor * most_swapped));
     FoundChoice found = search_choice(
         model, step,
         {.limit = limit, .most_trials = trials_for(step, options.effort), .stop = out_of_time},

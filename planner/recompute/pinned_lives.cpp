@@ -10,19 +10,20 @@ bool is_on_cpu(const ResidencyProblem& problem, const Touch& touch) {
   return problem.operations[static_cast<std::size_t>(touch.step)].pin == Pin::cpu;
 }
 
-/// From the first operation on the GPU to the last, of touches between two writes on the CPU.
-void add_life(const ResidencyProblem& problem, const std::vector<Touch>& touches,
-              std::vector<StepRange>& lives) {
+/// Adds the range from the first operation on the GPU to the last, for touches between two writes
+/// on the CPU.
+void add_live_range(const ResidencyProblem& problem, const std::vector<Touch>& touches,
+                    std::vector<StepRange>& live_ranges) {
   const auto on_gpu = [&](const Touch& touch) { return !is_on_cpu(problem, touch); };
   const auto first = std::find_if(touches.begin(), touches.end(), on_gpu);
   if (first == touches.end()) return;
   const auto last = std::find_if(touches.rbegin(), touches.rend(), on_gpu);
   const auto steps = static_cast<std::int32_t>(problem.operations.size());
   if (first->step <= last->step) {
-    lives.push_back({first->step, last->step + 1});
+    live_ranges.push_back({first->step, last->step + 1});
   } else {  // they go round the step's end
-    lives.push_back({0, last->step + 1});
-    lives.push_back({first->step, steps});
+    live_ranges.push_back({0, last->step + 1});
+    live_ranges.push_back({first->step, steps});
   }
 }
 
@@ -34,7 +35,7 @@ bool is_read_in_backward(const StepGraph& step, StorageId id) {
   });
 }
 
-bool is_worth_it(const RerunGroup& group, const StepGraph& step, const StepPins& pins) {
+bool is_useful(const RerunGroup& group, const StepGraph& step, const StepPins& pins) {
   for (const NodeId node : group.nodes) {
     if (pins.of(node) == Pin::cpu) return false;
   }
@@ -53,7 +54,7 @@ bool is_worth_it(const RerunGroup& group, const StepGraph& step, const StepPins&
 
 }  // namespace
 
-std::vector<StepRange> lives_on_gpu(const ResidencyProblem& problem, const Item& item) {
+std::vector<StepRange> live_ranges_on_gpu(const ResidencyProblem& problem, const Item& item) {
   const auto steps = static_cast<std::int32_t>(problem.operations.size());
   const auto written_on_cpu = [&](const Touch& touch) {
     return touch.writes && is_on_cpu(problem, touch);
@@ -65,29 +66,29 @@ std::vector<StepRange> lives_on_gpu(const ResidencyProblem& problem, const Item&
         touches, [&](const Touch& touch) { return !is_on_cpu(problem, touch); });
     return any_on_gpu ? std::vector<StepRange>{{0, steps}} : std::vector<StepRange>{};
   }
-  // What wraps is taken from its first write on the CPU round to the same.
+  // The touches of an item that wraps start at its first write on the CPU.
   if (item.wraps) std::rotate(touches.begin(), first_write, touches.end());
-  std::vector<StepRange> lives;
+  std::vector<StepRange> live_ranges;
   std::vector<Touch> between;
   for (const Touch& touch : touches) {
     if (written_on_cpu(touch)) {
-      add_life(problem, between, lives);
+      add_live_range(problem, between, live_ranges);
       between.clear();
     } else {
       between.push_back(touch);
     }
   }
-  add_life(problem, between, lives);
-  std::sort(lives.begin(), lives.end());
-  return lives;
+  add_live_range(problem, between, live_ranges);
+  std::sort(live_ranges.begin(), live_ranges.end());
+  return live_ranges;
 }
 
-RerunGroups worth_running_again(RerunGroups groups, const StepGraph& step, const StepPins& pins) {
+RerunGroups useful_rerun_groups(RerunGroups groups, const StepGraph& step, const StepPins& pins) {
   if (pins.empty()) return groups;
   RerunGroups kept;
   std::vector<std::int32_t> number(groups.groups.size(), -1);
   for (std::size_t g = 0; g < groups.groups.size(); ++g) {
-    if (!is_worth_it(groups.groups[g], step, pins)) continue;
+    if (!is_useful(groups.groups[g], step, pins)) continue;
     number[g] = static_cast<std::int32_t>(kept.groups.size());
     kept.groups.push_back(std::move(groups.groups[g]));
   }

@@ -1,5 +1,5 @@
-// What pins leave of an item on the GPU where all else stays there, and of the groups that may run
-// again.
+// The effect of pins on recomputation: when an item is on the GPU, and which groups are worth a
+// second run.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,18 @@
 
 namespace stowage {
 
-/// The steps at which an item that may stay on the GPU is there: between two operations on the GPU,
-/// as long as nothing on the CPU writes it. Ascending; of what wraps, round the step's end too.
-[[nodiscard]] std::vector<StepRange> lives_on_gpu(const ResidencyProblem& problem,
-                                                  const Item& item);
+/// The steps at which an item is on the GPU if it stays there whenever it may: between two
+/// operations on the GPU, as long as no operation on the CPU writes it in between. Ascending; where
+/// the item wraps, round the step's end too.
+[[nodiscard]] std::vector<StepRange> live_ranges_on_gpu(const ResidencyProblem& problem,
+                                                        const Item& item);
 
-/// Without those that have a kernel on the CPU, or make what is pinned to the GPU, which stays
-/// there, or nothing that backward reads but what is pinned to the CPU, which takes no more of the
-/// GPU's memory than its touches do.
-[[nodiscard]] RerunGroups worth_running_again(RerunGroups groups, const StepGraph& step,
+/// The groups without those that are not worth a second run:
+///   - groups with a kernel on the CPU;
+///   - groups that make a storage which is pinned to the GPU, since it stays there;
+///   - groups of whose results backward reads only storages that are pinned to the CPU, since these
+///     take no more GPU memory than their touches do.
+[[nodiscard]] RerunGroups useful_rerun_groups(RerunGroups groups, const StepGraph& step,
                                               const StepPins& pins);
 
 }  // namespace stowage

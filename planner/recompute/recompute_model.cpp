@@ -22,7 +22,7 @@ void insert_sorted(std::vector<std::int32_t>& numbers, std::int32_t number) {
 
 RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates, const StepPins& pins)
     : graph_(step.graph),
-      groups_(worth_running_again(rerun_groups(*step.graph), *step.graph, pins)) {
+      groups_(useful_rerun_groups(rerun_groups(*step.graph), *step.graph, pins)) {
   const ResidencyProblem problem = make_problem(step, rates, {.all_on_gpu = true, .pins = &pins});
   for (const Operation& operation : problem.operations) {
     scratch_.push_back(operation.pin == Pin::cpu ? 0 : least_scratch(operation));
@@ -50,6 +50,11 @@ RecomputeModel::RecomputeModel(const SizedStep& step, const Rates& rates, const 
   places_.resize(items_.size());
 }
 
+// 1. Notes the group of each node and the storages that its second run reads.
+// 2. For each storage takes its life on the GPU. A storage that wraps, or that no choice changes,
+//    only adds to the constant memory.
+// 3. For the others notes the second runs that read and write it, the backward nodes that need its
+//    group, and which groups read which.
 void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& pins) {
   const std::size_t nodes = graph_->nodes.size();
   enter_.resize(nodes);
@@ -75,7 +80,7 @@ void RecomputeModel::add_items(const ResidencyProblem& problem, const StepPins& 
     const Item& of = problem.items[i];
     const bool lives_on_cpu = pins.of(problem.storage_of[i]) == Pin::cpu;
     const std::vector<StepRange> lives =
-        lives_on_cpu ? std::vector<StepRange>{} : lives_on_gpu(problem, of);
+        lives_on_cpu ? std::vector<StepRange>{} : live_ranges_on_gpu(problem, of);
     for (const Touch& touch : of.touches) {
       const auto node = static_cast<std::size_t>(touch.step);
       if (lives_on_cpu && problem.operations[node].pin != Pin::cpu) {
@@ -148,7 +153,7 @@ void RecomputeModel::note_live(std::int32_t first, std::int32_t last, std::int64
   change_[end] -= bytes;
 }
 
-void RecomputeModel::let_go(std::size_t group) {
+void RecomputeModel::end_copies(std::size_t group) {
   has_run_[group] = false;
   for (const std::int32_t item : items_of_[group]) {
     Places& of = places_[static_cast<std::size_t>(item)];
@@ -187,6 +192,11 @@ void RecomputeModel::note_lifetimes() {
   }
 }
 
+// 1. Walks the step. Before a backward node it drops groups that are renewed there and runs the
+// groups
+//    again that the node needs, with those that they read; this gives the order of all runs.
+// 2. Turns the places of first and last uses in that order into changes of live memory.
+// 3. Sums the live memory over that order, for the peak and the excess.
 RecomputeOutcome RecomputeModel::outcome(const RecomputeChoice& choice, Bytes limit) {
   RecomputeOutcome result;
   std::fill(has_run_.begin(), has_run_.end(), false);
@@ -203,7 +213,7 @@ RecomputeOutcome RecomputeModel::outcome(const RecomputeChoice& choice, Bytes li
     for (const std::int32_t renewal : renewals_at_[n]) {
       const auto at = static_cast<std::size_t>(renewal);
       const auto group = static_cast<std::size_t>(renewals_[at].group);
-      if (choice[groups().size() + at] && has_run_[group]) let_go(group);
+      if (choice[groups().size() + at] && has_run_[group]) end_copies(group);
     }
     batch_.clear();
     for (const std::int32_t group : wants_[n]) want(group);

@@ -1,11 +1,11 @@
-// RecomputeModel: what a choice of recomputed values costs and how much memory it leaves live.
+// RecomputeModel: the cost and the live memory of a choice of recomputed values.
 //
-// Everything stays on the GPU, but what pins keep off it: a kernel on the CPU takes nothing there,
-// a storage on the CPU is there for its kernels alone (pinned_lives.hpp). A choice says of each
-// group of kernels (rewrite/rerun_groups.hpp) whether it runs again, and before which backward
-// kernels what it has made by then is let go and made once more. The figures are those of the step
-// that with_recomputation makes of it, at a fraction of the price: a choice is tried in a few
-// microseconds, a large network's in a hundred.
+// Everything stays on the GPU, except what pins keep off it: a kernel on the CPU takes nothing
+// there, and a storage on the CPU is there for its kernels alone (pinned_lives.hpp). A choice says
+// of each group of kernels (rewrite/rerun_groups.hpp) whether it runs again, and before which
+// backward kernels its results are dropped and made once more. The figures are those of the step
+// that with_recomputation makes, at a fraction of the work: a choice takes a few microseconds, for
+// a large network a hundred.
 #pragma once
 
 #include <cstdint>
@@ -23,54 +23,56 @@
 
 namespace stowage {
 
-/// First by group of RecomputeModel::groups: it runs again. Then by RecomputeModel::renewals: it is
-/// renewed there.
+/// By group of RecomputeModel::groups: whether it runs again. Then by entry of
+/// RecomputeModel::renewals: whether the group is made once more there.
 using RecomputeChoice = std::vector<bool>;
 
 struct RecomputeOutcome {
-  bool valid = true;         ///< nothing that runs again comes too late (RerunGroup::until)
+  bool valid = true;         ///< no second run comes too late (RerunGroup::until)
   double extra_seconds = 0;  ///< of the kernels that run again
-  Bytes peak;                ///< of what is live, each kernel with its least workspace
-  double excess = 0;         ///< byte steps above the limit, over all steps
+  Bytes peak;                ///< of live memory, each kernel with its least workspace
+  double excess = 0;         ///< bytes above the limit, summed over all steps
 };
 
 class RecomputeModel {
  public:
-  /// Groups that `pins` leave no reason to run again are none.
+  /// Groups that `pins` make useless to run again are left out.
   RecomputeModel(const SizedStep& step, const Rates& rates, const StepPins& pins = {});
 
-  /// `limit`: above which memory counts as excess. Linear in the step. Not for several threads at
-  /// once: it has scratch of its own.
+  /// `limit`: memory above it counts as excess. Linear in the step. Not for concurrent calls: the
+  /// model has scratch memory of its own.
   [[nodiscard]] RecomputeOutcome outcome(const RecomputeChoice& choice, Bytes limit);
 
   [[nodiscard]] const std::vector<RerunGroup>& groups() const { return groups_.groups; }
-  /// All that there may be: each backward node that reads what a group makes.
+  /// All possible renewals: one for each backward node and each group whose results it reads.
   [[nodiscard]] const std::vector<Renewal>& renewals() const { return renewals_; }
-  /// How long a choice is.
+  /// The length of a choice.
   [[nodiscard]] std::size_t decisions() const { return groups().size() + renewals_.size(); }
   [[nodiscard]] const StepGraph& graph() const { return *graph_; }
   /// Seconds of a group's kernels when they run again.
   [[nodiscard]] double seconds(std::size_t group) const { return group_seconds_[group]; }
-  /// What backward reads of a group's results, in bytes.
+  /// The bytes of a group's results that backward reads.
   [[nodiscard]] Bytes saved(std::size_t group) const { return saved_[group]; }
   /// The groups whose results a group reads; ascending.
   [[nodiscard]] const std::vector<std::int32_t>& inputs(std::size_t group) const {
     return inputs_[group];
   }
-  /// For with_recomputation: what of the choice makes a difference.
+  /// The values for with_recomputation: the parts of the choice that make a difference.
   [[nodiscard]] std::vector<RecomputedValue> values(const RecomputeChoice& choice) const;
 
  private:
-  /// A storage whose lifetime a choice can change. Nodes as they are without one.
+  /// A storage whose lifetime a choice can change. Node numbers are those of the step without
+  /// recomputation.
   struct ChangingItem {
     std::int64_t bytes = 0;
-    std::int32_t group = -1;  // that makes it; -1: it is not recomputed
+    std::int32_t group = -1;  // the group that makes it; -1: it is not recomputed
     std::int32_t first = 0;
     std::int32_t last = 0;
     std::int32_t last_forward = 0;
   };
-  struct Places {                  // in the step with what runs again
-    std::int32_t last_read = -1;   // of the first copy, by what runs again
+  /// The places of an item in the step with its second runs.
+  struct Places {
+    std::int32_t last_read = -1;   // of the first copy, by a second run
     std::int32_t copy_first = -1;  // of the latest copy
     std::int32_t copy_last = -1;
     bool is_copied = false;
@@ -79,7 +81,7 @@ class RecomputeModel {
   void add_items(const ResidencyProblem& problem, const StepPins& pins);
   void add_lives(const std::vector<StepRange>& lives, Bytes bytes);
   void add_renewals();
-  void let_go(std::size_t group);
+  void end_copies(std::size_t group);
   void run_again(std::int32_t node);
   void note_live(std::int32_t first, std::int32_t last, std::int64_t bytes);
   void note_lifetimes();

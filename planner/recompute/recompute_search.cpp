@@ -31,9 +31,9 @@ class Search {
     set_price();
     if (hint.size() == decisions_) (void)tried(hint);
     try_segments();
-    grow_greedily();
-    anneal();
-    polish();
+    choose_greedily();
+    accept_by_threshold();
+    drop_needless_reruns();
     return std::move(best_);
   }
 
@@ -42,7 +42,8 @@ class Search {
     return outcome.valid && outcome.peak <= options_.limit;
   }
 
-  /// Of two: fits before it does not, then fewer seconds, or less excess.
+  /// The order of outcomes: those that fit are better, then fewer seconds; without a fit, less
+  /// excess.
   [[nodiscard]] bool is_better(const RecomputeOutcome& a, const RecomputeOutcome& b) const {
     if (a.valid != b.valid) return a.valid;
     if (fits(a) != fits(b)) return fits(a);
@@ -65,7 +66,7 @@ class Search {
     return stopped_ = options_.stop();
   }
 
-  // As if to run everything again were what all the excess is worth.
+  // Sets the price of excess: all of it costs four times as much as running everything again.
   void set_price() {
     for (std::size_t g = 0; g < count_; ++g) all_seconds_ += model_.seconds(g);
     price_ = 4 * all_seconds_ / std::max(1.0, best_.outcome.excess);
@@ -75,7 +76,7 @@ class Search {
   }
 
   void try_segments() {
-    const std::size_t most = std::min(count_, 4 * usual_segments(model_));
+    const std::size_t most = std::min(count_, 4 * default_segment_count(model_));
     for (std::size_t segments = 2; segments <= most && !is_over(); ++segments) {
       const RecomputeChoice choice = segment_choice(model_, step_, segments);
       (void)tried(choice);
@@ -85,17 +86,17 @@ class Search {
     (void)tried(std::move(all));
   }
 
-  /// Groups to look at, the largest ratio of bytes to seconds first.
-  [[nodiscard]] std::vector<std::size_t> by_promise() const {
+  /// Groups that save memory, in the order of bytes saved for each second.
+  [[nodiscard]] std::vector<std::size_t> by_bytes_per_second() const {
     std::vector<std::size_t> order;
     for (std::size_t g = 0; g < count_; ++g) {
       if (model_.saved(g) > Bytes()) order.push_back(g);
     }
-    const auto promise = [&](std::size_t g) {
+    const auto ratio = [&](std::size_t g) {
       return static_cast<double>(model_.saved(g).count()) / std::max(1e-9, model_.seconds(g));
     };
     std::ranges::stable_sort(order,
-                             [&](std::size_t a, std::size_t b) { return promise(a) > promise(b); });
+                             [&](std::size_t a, std::size_t b) { return ratio(a) > ratio(b); });
     return order;
   }
 
@@ -104,7 +105,7 @@ class Search {
     double ratio = 0;  // of excess saved to seconds
   };
 
-  /// Of the first `most` of `left`, those that save anything, the best first.
+  /// The first `most` groups of `left` that lower the excess, the best ratio first.
   [[nodiscard]] std::vector<Candidate> ranked(const FoundChoice& at,
                                               const std::vector<std::size_t>& left,
                                               std::size_t most) {
@@ -122,14 +123,14 @@ class Search {
     return ranked;
   }
 
-  // Groups whose results backward does not read are chosen throughout: they run again only for
-  // others that do, and to keep them instead is what the later search tries. Of the rest some are
-  // taken in each round, one by one until all fits.
-  void grow_greedily() {
+  // Groups whose results backward does not read are always chosen: they run again only for other
+  // groups that do, and the later search tries to keep them instead. Of the rest some are added in
+  // each round, one by one, until everything fits.
+  void choose_greedily() {
     FoundChoice at{RecomputeChoice(decisions_, false), {}};
     for (std::size_t g = 0; g < count_; ++g) at.choice[g] = model_.saved(g) == Bytes();
     at = tried(std::move(at.choice));
-    std::vector<std::size_t> left = by_promise();
+    std::vector<std::size_t> left = by_bytes_per_second();
     const std::size_t taken_at_once = left.size() / greedy_rounds + 1;
     const auto looked_at = static_cast<std::size_t>(
         std::max<std::int64_t>(8, options_.most_trials / 3 / greedy_rounds));
@@ -187,7 +188,7 @@ class Search {
     return choice;
   }
 
-  void anneal() {
+  void accept_by_threshold() {
     FoundChoice at = best_;
     const std::int64_t each = std::max<std::int64_t>(1, (options_.most_trials - trials_) / epochs);
     const double first_threshold =
@@ -200,13 +201,14 @@ class Search {
         if (cost(next.outcome) <= cost(at.outcome) + threshold) at = std::move(next);
       }
       price_ *= fits(at.outcome) ? 0.8 : 1.5;
-      // Back to the best from time to time.
+      // Every eighth epoch goes on from the best choice.
       if (epoch % 8 == 7) at = best_;
     }
   }
 
-  // Not bounded by the trials: there are at most a few rounds.
-  void polish() {
+  // Flips decisions of the best choice, groups with the longest second runs first, as long as that
+  // saves time. Not limited by the number of trials: there are at most a few rounds.
+  void drop_needless_reruns() {
     std::vector<std::size_t> order(count_);
     for (std::size_t g = 0; g < count_; ++g) order[g] = g;
     std::ranges::stable_sort(

@@ -1,12 +1,12 @@
-// The search for a cheap choice of what to recompute, within a limit on memory.
+// search_choice: searches for a cheap choice of what to recompute, within a limit on memory.
 //
-// Starts: segments of all counts that make sense, and a greedy choice by price: the group next
+// It starts from segments of all sensible counts, and from a greedy choice that adds the group
 // whose second run takes the fewest seconds for each byte step above the limit that it saves. From
-// the best of them, threshold accepting (Dueck and Scheuer 1990): groups are flipped, alone, in
-// pairs or in rows, and renewals; a change is taken if it costs no more than a threshold, which
-// falls to 0. Memory above the limit has a price, which rises while nothing fits. In the end groups
-// that need not run again are kept after all. Effort is counted in choices tried, so that equal
-// problems have equal answers; `stop` cuts it short.
+// the best of these it goes on by threshold accepting (Dueck and Scheuer 1990): groups are flipped,
+// alone, in pairs or in rows, and renewals are flipped. A change is accepted if it costs at most a
+// threshold, which falls to 0. Memory above the limit has a price, which rises while nothing fits.
+// At the end groups that need not run again are removed from the choice. Effort is counted in
+// choices tried, so that equal problems have equal answers; `stop` ends it early.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct FoundChoice {
   RecomputeOutcome outcome;
 };
 
-/// Fits if any choice seen does; else the one of least excess. `hint`: a choice to start from too,
-/// or empty.
+/// A choice that fits if any choice tried does; else the one of least excess. `hint`: a further
+/// choice to start from, or empty.
 [[nodiscard]] FoundChoice search_choice(RecomputeModel& model, const SizedStep& step,
                                         const RecomputeSearchOptions& options,
                                         const RecomputeChoice& hint = {});

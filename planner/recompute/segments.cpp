@@ -34,7 +34,7 @@ std::vector<std::int64_t> crossing_bytes(const RecomputeModel& model, const Size
 
 }  // namespace
 
-std::size_t usual_segments(const RecomputeModel& model) {
+std::size_t default_segment_count(const RecomputeModel& model) {
   const double groups = static_cast<double>(model.groups().size());
   return static_cast<std::size_t>(std::max(1L, std::lround(std::sqrt(groups))));
 }

@@ -1,7 +1,7 @@
-// Segments: the known way to choose what to recompute (Chen, Xu, Zhang and Guestrin, Training deep
-// nets with sublinear memory cost, 2016): the forward pass falls into segments of about equal
-// length, what crosses a boundary is kept, all else is recomputed but in the last segment, whose
-// backward comes at once.
+// segment_choice: recomputation by segments (Chen, Xu, Zhang and Guestrin, Training deep nets with
+// sublinear memory cost, 2016). The forward pass is cut into segments of about equal length. Values
+// that cross a boundary are kept, all others are recomputed, except in the last segment, whose
+// backward pass follows at once.
 #pragma once
 
 #include "planner/recompute/recompute_model.hpp"
@@ -13,7 +13,8 @@ namespace stowage {
 [[nodiscard]] RecomputeChoice segment_choice(const RecomputeModel& model, const SizedStep& step,
                                              std::size_t segments);
 
-/// The square root of how many groups there are, rounded: the segments that keep least in theory.
-[[nodiscard]] std::size_t usual_segments(const RecomputeModel& model);
+/// The default number of segments: the square root of the number of groups, rounded, which keeps
+/// least in theory.
+[[nodiscard]] std::size_t default_segment_count(const RecomputeModel& model);
 
 }  // namespace stowage

@@ -42,7 +42,11 @@ Bytes smallest_workspace(const Operation& operation) {
 
 }  // namespace
 
-Diagnostic below_floor(const ResidencyProblem& problem, Bytes budget, const Floor& floor) {
+// 1. Collects what is on the GPU at the floor's step: the operation's own items, workspace and
+//    temporaries if it has to run there, and the items that are pinned to stay.
+// 2. Writes the message, which names the kept bytes if there are any.
+// 3. Adds a note for each of the largest parts, and one for the rest.
+Diagnostic below_floor(const ResidencyProblem& problem, GpuBudget budget, const Floor& floor) {
   const Operation& operation = problem.operations[static_cast<std::size_t>(floor.step)];
   const auto steps = static_cast<std::int32_t>(problem.operations.size());
   const bool runs_there = operation.pin == Pin::gpu;
@@ -66,11 +70,11 @@ Diagnostic below_floor(const ResidencyProblem& problem, Bytes budget, const Floo
   diagnostic.message =
       kept == Bytes()
           ? fmt::format("a budget of {} is below the {} that '{}' alone needs on the GPU",
-                        format_bytes(budget), format_bytes(floor.bytes), operation.name)
+                        format_bytes(budget.bytes), format_bytes(floor.bytes), operation.name)
           : fmt::format(
                 "a budget of {} is below the {} that are on the GPU while '{}' runs: {} "
                 "are its own, {} are kept there beside it",
-                format_bytes(budget), format_bytes(floor.bytes), operation.name,
+                format_bytes(budget.bytes), format_bytes(floor.bytes), operation.name,
                 format_bytes(floor.bytes - kept), format_bytes(kept));
   const auto note = [&](std::string text) {
     diagnostic.notes.push_back({.severity = Severity::note, .message = std::move(text)});

@@ -49,7 +49,8 @@ class Search {
     result_.bound_seconds = root.bound;
     open_.push_back(std::move(root));
     while (true) {
-      // The least over what is open bounds every placement; what was closed cannot be better.
+      // The least bound of the open branches holds for every placement: closed branches have no
+      // better one.
       const auto best =
           std::min_element(open_.begin(), open_.end(), [](const Branch& a, const Branch& b) {
             return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
@@ -98,7 +99,7 @@ class Search {
     if (dual.contradictory) return;
     strengthen(restrictions, dual, child.rows, most_branch_rounds);
     child.bound = std::max(parent.bound, dual.bound_seconds);
-    // What proves the parent's bound proves it here, too.
+    // The proof of the parent's bound also holds here.
     if (dual.bound_seconds >= parent.bound) child.proof = {dual.prices, child.rows};
     tree_.set_prices(child.place, child.proof);
     tree_.add_rows(child.place, child.rows, parent.rows);
@@ -121,7 +122,8 @@ class Search {
     return dual;
   }
 
-  // Rounds the limits of the dearest steps as long as that raises the bound by much.
+  // Rounds the limits of the steps with the highest prices, as long as that raises the bound by
+  // much.
   void strengthen(const Restrictions& restrictions, Dual& dual, std::vector<const MemoryRow*>& rows,
                   int most_rounds) {
     int idle = 0;
@@ -136,7 +138,7 @@ class Search {
       idle = gain < 0.02 * missing ? idle + 1 : 0;
       if (idle == most_idle_rounds) break;
     }
-    // Those without a price are of no more use.
+    // Rows without a price are of no more use.
     std::vector<const MemoryRow*> priced;
     std::vector<std::int64_t> prices;
     for (std::size_t r = 0; r < dual.prices.rows.size(); ++r) {
@@ -148,7 +150,7 @@ class Search {
     dual.prices.rows = std::move(prices);
   }
 
-  // What is priced at a step by its own limit or by one that was rounded from it.
+  // The price of each step: of its own limit and of limits that were rounded from it.
   static Prices priced_steps(const Multipliers& prices, const std::vector<const MemoryRow*>& rows) {
     std::map<std::int32_t, std::int64_t> by_step;
     for (const StepPrice& p : prices.steps) by_step[p.step] += p.price;
@@ -168,14 +170,14 @@ class Search {
     }
     if (placements.empty()) return false;
     const MixedPresence mixture(std::move(placements));
-    Prices dearest = priced_steps(dual.prices, rows);
-    std::stable_sort(dearest.begin(), dearest.end(),
+    Prices highest = priced_steps(dual.prices, rows);
+    std::stable_sort(highest.begin(), highest.end(),
                      [](const StepPrice& a, const StepPrice& b) { return a.price > b.price; });
-    if (dearest.size() > steps_a_round) dearest.resize(steps_a_round);
+    if (highest.size() > steps_a_round) highest.resize(steps_a_round);
     const std::size_t known = rows.size();
-    for (const StepPrice& p : dearest) {
+    for (const StepPrice& p : highest) {
       for (MemoryRow& row : rounded_rows(model_, index_, restrictions, p.step, mixture,
-                                         rows_a_round / dearest.size())) {
+                                         rows_a_round / highest.size())) {
         pool_.push_back(std::move(row));
         rows.push_back(&pool_.back());
       }

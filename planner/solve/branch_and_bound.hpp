@@ -1,6 +1,8 @@
-// Branch and bound on the Lagrangian dual, with cutting planes: where one lump is what the bound
-// misses, limits of single steps are rounded (memory_row.hpp), and then the largest storages that
-// the dual's mixture of placements leaves in between are decided one way and the other.
+// Branch and bound on the Lagrangian dual, with cutting planes.
+//
+// Where the bound misses the cost because one large item does not fit, limits of single steps are
+// rounded first (memory_row.hpp). Then the largest storages that the dual's mixture of placements
+// keeps only in part are decided, one way in one branch and the other way in the other.
 #pragma once
 
 #include <functional>
@@ -13,13 +15,13 @@
 namespace stowage {
 
 struct BranchOptions {
-  int most_cuts = 0;  ///< over all branches
+  int most_cuts = 0;  ///< for all branches together
   int most_cuts_a_branch = 20;
-  double tolerance = 0;  ///< seconds, for each branch's dual
-  /// The least cost known and its placement; asked again after every branch.
+  double tolerance = 0;  ///< seconds, for the dual of each branch
+  /// The least cost known and its placement; asked for again after every branch.
   std::function<double()> upper_bound;
   std::function<const Placement&()> best;
-  /// Given every placement that a branch's cuts find, with its prices.
+  /// Called with every placement that a branch's cuts find, and its prices.
   std::function<void(const Placement&, const Prices&)> offer;
   /// Whether a bound is good enough to end with.
   std::function<bool(double)> enough;
@@ -32,8 +34,8 @@ struct BranchResult {
   BranchTree tree;  ///< the branches, with the prices that prove the bound
 };
 
-/// `root` is the dual of the root's restrictions and `columns` what it found. Best bound first;
-/// deterministic where `stop` does not end it.
+/// `root` is the dual under `restrictions`, `columns` the placements that it found. The branch with
+/// the lowest bound is searched first. Deterministic unless `stop` ends it.
 [[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const PlacementIndex& index,
                                             const Restrictions& restrictions, const Dual& root,
                                             std::vector<PlacementColumn>& columns,

@@ -15,7 +15,7 @@ bool is_decided(const Restrictions& restrictions, const Decision& wanted) {
   return restrictions.gap[slot(wanted.index)][slot(wanted.gap)] != GapPin::free;
 }
 
-/// How much of the mixture has each gap resident, and each operation on the GPU.
+/// The shares of the mixture in which a gap is resident, or an operation is on the GPU.
 class Mixture {
  public:
   explicit Mixture(const BranchState& branch) : branch_(branch) {
@@ -43,7 +43,8 @@ class Mixture {
   double total_ = 0;
 };
 
-/// Of what the mixture has in between, or, `differing`, otherwise than the best placement.
+/// The largest choice that the mixture takes only in part or, with `differing`, otherwise than the
+/// best placement.
 std::optional<Decision> largest_mixed(const BranchState& branch, bool differing) {
   const Mixture mixture(branch);
   const ResidencyProblem& problem = branch.problem;
@@ -75,7 +76,7 @@ std::optional<Decision> largest_mixed(const BranchState& branch, bool differing)
   return largest;
 }
 
-/// Lumps are told from one another by trying them.
+/// The gap that the prices of steps and rows weigh most.
 std::optional<Decision> largest_priced(const BranchState& branch) {
   const ResidencyProblem& problem = branch.problem;
   const Multipliers& prices = branch.dual.prices;

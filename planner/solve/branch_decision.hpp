@@ -1,4 +1,5 @@
-// What branch and bound decides next, one way in one branch and the other way in the other.
+// decision_between: what branch and bound decides next, one way in one branch and the other way in
+// the other.
 #pragma once
 
 #include <optional>
@@ -9,20 +10,24 @@
 
 namespace stowage {
 
-/// A branch after its dual was maximised. All must outlive the call alone.
+/// A branch after its dual was maximised. All members must outlive the call.
 struct BranchState {
   const ResidencyProblem& problem;
   const std::vector<PlacementColumn>& columns;
   const Dual& dual;
-  const std::vector<const MemoryRow*>& rows;  ///< those that its prices are of
+  const std::vector<const MemoryRow*>& rows;  ///< the rows that its prices are of
   const Restrictions& restrictions;
-  const Placement& best;  ///< the best known of all branches
+  const Placement& best;  ///< the best placement known, of all branches
 };
 
-/// The largest storage that the mixture leaves in between; where it leaves nothing, the largest in
-/// which it differs from the best placement; then the operations, likewise. Where the mixture is
-/// that placement, and yet dearer than the bound: what the prices of steps and rows weigh most.
-/// None: all that they weigh is decided, by the problem, by a branch, or because nothing else fits.
+/// The next decision, by the first of these rules that finds one:
+///   - the largest storage that the mixture keeps only in part, then such an operation;
+///   - the largest storage, then an operation, in which the mixture differs from the best
+///     placement;
+///   - where the mixture is that placement and yet costs more than the bound: what the prices of
+///     steps and rows weigh most.
+/// None: all that has a weight is decided, by the problem, by a branch, or because nothing else
+/// fits.
 [[nodiscard]] std::optional<Decision> decision_between(const BranchState& branch);
 
 }  // namespace stowage

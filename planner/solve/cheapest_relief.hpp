@@ -1,4 +1,4 @@
-// Which of many moves to make where too much lies in one place.
+// relieve_cheapest_first: frees memory by the moves that cost least for a byte.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace stowage {
 
-/// Makes moves until `excess()` is no longer positive, each time the one that costs least for a
-/// byte that is still needed, so that what overshoots is charged for all it costs; what costs
-/// nothing comes first. False: there are no more moves, or `stop()`. A move has a `cost` and
-/// `bytes`, positive, by which it lowers the excess; `make(move)` makes it.
+/// Makes moves until `excess()` is no longer positive. Each time it makes the move that costs least
+/// for a byte that is still needed, so that a move that frees more than needed is charged its full
+/// cost; moves without cost come first. False: there are no more moves, or `stop()`. A move has a
+/// `cost` and positive `bytes` by which it lowers the excess; `make(move)` makes it.
 ///
-/// As the excess falls a score can only rise, so a move whose score is out of date waits in the
-/// heap at a place too early, never too late. O(moves * log(moves)) in practice.
+/// As the excess falls a score can only rise. So a move with an outdated score lies in the heap too
+/// early, never too late. O(moves * log(moves)) in practice.
 template <typename Move, typename Excess, typename Make, typename Stop>
 bool relieve_cheapest_first(const std::vector<Move>& moves, const Excess& excess, const Make& make,
                             const Stop& stop) {

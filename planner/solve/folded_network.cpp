@@ -13,7 +13,7 @@ using flow::first_node;
 
 std::size_t vertex(std::int32_t v) { return static_cast<std::size_t>(v); }
 
-/// By vertex, the first vertex of its component; the terminals are their own.
+/// By vertex: the first vertex of its component; of a terminal, itself.
 std::vector<std::int32_t> components(const std::vector<HalfArc>& halves, std::int32_t vertices) {
   std::vector<std::int32_t> parent(vertex(vertices));
   std::iota(parent.begin(), parent.end(), 0);
@@ -54,7 +54,7 @@ class Folding {
     sort_arcs();
     const std::vector<std::int32_t> stands_for = first_of_kind();
     FoldedNetwork folded;
-    // Components of one kind number their vertices alike.
+    // Equal components number their vertices in the same way.
     const auto vertices = static_cast<std::int32_t>(component_.size());
     std::vector<std::vector<std::int32_t>> members(component_.size());
     for (std::int32_t v = first_node; v < vertices; ++v) {
@@ -80,7 +80,7 @@ class Folding {
     return component_[vertex(arc.tail < first_node ? arc.head : arc.tail)];
   }
 
-  // Every arc with its vertices' numbers in their component, grouped by component.
+  // Every arc with the numbers of its vertices in their component, grouped by component.
   void sort_arcs() {
     begin_.assign(component_.size() + 1, 0);
     for (std::size_t i = 0; i < halves_.size(); i += 2) {
@@ -101,7 +101,7 @@ class Folding {
     return std::span(arcs_).subspan(begin, begin_[vertex(component) + 1] - begin);
   }
 
-  /// By component; by other vertices nothing of use.
+  /// By the first vertex of a component: the first equal component. Other entries are unused.
   [[nodiscard]] std::vector<std::int32_t> first_of_kind() const {
     std::vector<std::int32_t> first(component_.size());
     std::iota(first.begin(), first.end(), 0);

@@ -1,8 +1,8 @@
-// Parts of a flow network that are alike are solved once.
+// fold: solves equal components of a flow network only once.
 //
 // Without its terminals a network falls into components, and a minimum cut of the whole is one of
-// each. Identical layers leave components that are the same arc for arc, since what they keep and
-// move costs the same wherever memory does: of those only the first stays in the network.
+// each. Identical layers leave components that are equal arc for arc, since what they keep and move
+// costs the same wherever memory does. Of equal components only the first stays in the network.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct HalfArc {
 
 struct FoldedNetwork {
   std::vector<HalfArc> halves;     ///< of the components that are the first of their kind
-  std::vector<std::int32_t> like;  ///< by vertex: the one that stands for it in `halves`
+  std::vector<std::int32_t> like;  ///< by vertex: the vertex that stands for it in `halves`
 };
 
-/// `halves`: an arc, then its reverse, and so on. Two components are alike where numbering the
+/// `halves`: an arc, then its reverse, and so on. Two components are equal where numbering the
 /// vertices of each in their order makes equal arcs in equal order. O(arcs) but for hashing.
 [[nodiscard]] FoldedNetwork fold(const std::vector<HalfArc>& halves, std::int32_t vertices);
 

@@ -21,8 +21,8 @@ HostArcs::Amount HostArcs::price_of(StepRange steps, Bytes bytes) const {
 }
 
 void HostArcs::pay(const Amount& amount, Handle on_gpu, Handle unless) {
-  network_.memory_arc(on_source, unless, amount.all, model_.dearest);
-  if (amount.pinned > 0) network_.memory_arc(on_gpu, unless, amount.pinned, model_.dearest);
+  network_.memory_arc(on_source, unless, amount.all, model_.cost_cap);
+  if (amount.pinned > 0) network_.memory_arc(on_gpu, unless, amount.pinned, model_.cost_cap);
 }
 
 void HostArcs::add_operation(std::int32_t step, Handle device) {

@@ -1,21 +1,21 @@
-// HostArcs: prices on the host's memory, as arcs of the residency cut.
+// HostArcs: adds prices of the host's memory to the residency cut, as arcs.
 //
 // What host_use() counts has the form of a cut, too. For the readers of a version, in their order,
 // z_j says: neither reader j nor a later one needs the version on the host.
 //
-//   arc            capacity             what it says
-//   z_j -> x_j     infinite             ... so the reader runs on the GPU
-//   z_j -> r_j     infinite             ... and the copy stays in the gap before it
-//   z_j -> z_j+1   infinite             ... and the later ones need none either
+//   arc            capacity             meaning
+//   z_j -> x_j     infinite             if no need from j on: the reader runs on the GPU,
+//   z_j -> r_j     infinite             the copy stays in the gap before it,
+//   z_j -> z_j+1   infinite             and the later readers need none either
 //   source -> z_j  p * bytes            paid for each step from the reader before to this one at
 //                                       which the version lies on the host
-//   g -> z_j       q * bytes            ... and once more if the item is ever on the GPU (g): a
-//   u_i -> g       infinite             copy crosses then, so that it is pinned
+//   g -> z_j       q * bytes            paid once more if the item is ever on the GPU (g): a copy
+//   u_i -> g       infinite             crosses then, so that the item is pinned
 //
-// p is the price of any byte on the host, q the one beside it of a pinned byte. The same from the
-// source and from g to x_v for what v writes on the CPU at its own step, and from the source to x_v
-// for temporaries. An item that has one version on the GPU alone and another on the CPU alone is
-// pageable and is priced as pinned: that is the only difference.
+// p is the price of any byte on the host, q the price of a pinned byte beside it. What v writes on
+// the CPU at its own step is priced by the same two arcs, from the source and from g to x_v;
+// temporaries by an arc from the source to x_v. An item that has one version on the GPU alone and
+// another on the CPU alone is pageable but is priced as pinned: that is the only difference.
 #pragma once
 
 #include <vector>
@@ -30,7 +30,7 @@ namespace stowage {
 struct ItemHandles {
   std::vector<Handle> device;   ///< by touch
   std::vector<Handle> present;  ///< by touch
-  std::vector<Handle> stays;    ///< by touch: the gap before it is resident; on_sink: there is none
+  std::vector<Handle> stays;    ///< by touch: the gap before it is resident; on_sink: no gap
 };
 
 class HostArcs {
@@ -40,7 +40,7 @@ class HostArcs {
 
   void add_operation(std::int32_t step, Handle device);
   void add_item(std::size_t index, const ItemHandles& handles);
-  /// What the limits are worth at these prices, in CutModel::unit(), rounded up.
+  /// The limits times these prices, in CutModel::unit(), rounded up.
   [[nodiscard]] Wide budget_price() const;
 
  private:

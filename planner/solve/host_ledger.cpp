@@ -78,7 +78,7 @@ Capacity HostLedger::cost(std::int32_t item, const HostStay& stay) const {
   }
   const Bytes bytes = model_.problem->items[static_cast<std::size_t>(item)].bytes;
   const double cost = std::ldexp(price * static_cast<double>(bytes.count()), -model_.price_bits);
-  return static_cast<Capacity>(std::min(cost, static_cast<double>(model_.dearest)));
+  return static_cast<Capacity>(std::min(cost, static_cast<double>(model_.cost_cap)));
 }
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// HostLedger: what a placement that changes move by move takes of the host's memory.
+// HostLedger: the host memory that a placement takes, updated move by move.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace stowage {
 
-/// One of the two limits at a step.
+/// A step and one of the host's two limits: pinned memory, or all memory.
 struct HostPlace {
   bool pinned = false;
   std::int32_t step = 0;
@@ -19,18 +19,18 @@ struct HostPlace {
 
 class HostLedger {
  public:
-  /// Of a placement that has nothing on the host. The model must outlive it.
+  /// Starts with nothing on the host. The model must outlive it.
   explicit HostLedger(const CutModel& model);
 
-  /// In the place of what was known of the item. O(ranges * log steps).
+  /// Replaces the stay of an item. O(ranges * log steps).
   void set(std::int32_t item, HostStay stay);
   [[nodiscard]] const HostStay& stay(std::int32_t item) const {
     return stays_[static_cast<std::size_t>(item)];
   }
-  /// The temporaries of an operation that runs on the CPU, or does no longer.
+  /// Adds the temporaries of an operation that runs on the CPU now, or removes them.
   void set_temporaries(std::int32_t operation, bool on_cpu);
 
-  /// By how much the host's limits are exceeded at most; not positive: the host holds it.
+  /// The largest excess over a limit at any step; not positive: the host holds everything.
   [[nodiscard]] std::int64_t excess() const;
   [[nodiscard]] HostPlace worst() const;
   [[nodiscard]] std::int64_t excess_at(HostPlace place) const {
@@ -38,7 +38,7 @@ class HostLedger {
   }
   [[nodiscard]] bool is_at(std::int32_t item, HostPlace place) const;
 
-  /// From now on; none: nothing costs anything.
+  /// Sets the prices that cost() uses; empty: nothing costs anything.
   void set_prices(const HostPrices& prices);
   [[nodiscard]] bool is_priced() const { return prices_.has_value(); }
   /// What a stay of the item costs, in CutModel::unit(). Precondition: is_priced().
@@ -49,7 +49,7 @@ class HostLedger {
 
   const CutModel& model_;
   std::vector<HostStay> stays_;  ///< by item
-  StepProfile pinned_, all_;     ///< use less the limit
+  StepProfile pinned_, all_;     ///< use minus the limit
   struct PricesOfBoth {
     PriceSums<double> all, pinned;
   };

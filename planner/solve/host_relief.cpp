@@ -12,7 +12,7 @@ namespace {
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 struct HostMove {
-  enum class Kind : std::uint8_t { home, away, side } kind;
+  enum class Kind : std::uint8_t { keep_on_gpu, keep_on_cpu, other_device } kind;
   std::int32_t index = 0;  ///< of the item, of the operation
   double cost = 0;         ///< added, with the price of what it takes on the GPU
   std::int64_t bytes = 0;  ///< less on the host, at the place
@@ -21,12 +21,12 @@ struct HostMove {
 class HostRelief {
  public:
   HostRelief(PlacementState& state, const PlacementIndex& index, const PriceSums<double>& prices,
-             std::vector<char>& home, std::int64_t& effort)
+             std::vector<char>& kept_on_gpu, std::int64_t& effort)
       : state_(state),
         problem_(state.problem()),
         index_(index),
         prices_(prices),
-        home_(home),
+        kept_on_gpu_(kept_on_gpu),
         effort_(effort),
         place_(state.host()->worst()) {}
 
@@ -44,14 +44,14 @@ class HostRelief {
     std::vector<std::int32_t> operations;
     for (std::int32_t i = 0; i < std::ssize(problem_.items); ++i) {
       if (!state_.host()->is_at(i, place_)) continue;
-      measure({HostMove::Kind::home, i});
-      if (place_.pinned) measure({HostMove::Kind::away, i});
+      measure({HostMove::Kind::keep_on_gpu, i});
+      if (place_.pinned) measure({HostMove::Kind::keep_on_cpu, i});
       for (const Touch& touch : problem_.items[at(i)].touches) operations.push_back(touch.step);
     }
     std::sort(operations.begin(), operations.end());
     operations.erase(std::unique(operations.begin(), operations.end()), operations.end());
     for (const std::int32_t v : operations) {
-      if (is_free(v)) measure({HostMove::Kind::side, v});
+      if (is_free(v)) measure({HostMove::Kind::other_device, v});
     }
   }
 
@@ -68,26 +68,26 @@ class HostRelief {
     if (move.bytes > 0) moves_.push_back(move);
   }
 
-  // What it promises may have been done by others before it: then it is not made.
+  // A move that no longer lowers the excess, since others did that before, is undone.
   void make(const HostMove& move) {
     const std::size_t mark = state_.mark();
     const std::int64_t before = excess();
     apply(move);
     if (excess() >= before) {
       state_.undo_to(mark);
-    } else if (move.kind == HostMove::Kind::home) {
-      home_[at(move.index)] = 1;
+    } else if (move.kind == HostMove::Kind::keep_on_gpu) {
+      kept_on_gpu_[at(move.index)] = 1;
     }
   }
 
   void apply(const HostMove& move) {
     switch (move.kind) {
-      case HostMove::Kind::home:
+      case HostMove::Kind::keep_on_gpu:
         move_all(move.index, true);
         return keep(move.index);
-      case HostMove::Kind::away:
+      case HostMove::Kind::keep_on_cpu:
         return move_all(move.index, false);
-      case HostMove::Kind::side: {
+      case HostMove::Kind::other_device: {
         const bool to_gpu = !state_.on_gpu(move.index);
         state_.move(move.index, to_gpu);
         if (!to_gpu) return;
@@ -123,7 +123,7 @@ class HostRelief {
   const ResidencyProblem& problem_;
   const PlacementIndex& index_;
   const PriceSums<double>& prices_;
-  std::vector<char>& home_;
+  std::vector<char>& kept_on_gpu_;
   std::int64_t& effort_;
   HostPlace place_;
   double on_gpu_ = 0;  // the price of what the gaps of a move take there
@@ -133,8 +133,9 @@ class HostRelief {
 }  // namespace
 
 bool relieve_host(PlacementState& state, const PlacementIndex& index,
-                  const PriceSums<double>& prices, std::vector<char>& home, std::int64_t& effort) {
-  return HostRelief(state, index, prices, home, effort).run();
+                  const PriceSums<double>& prices, std::vector<char>& kept_on_gpu,
+                  std::int64_t& effort) {
+  return HostRelief(state, index, prices, kept_on_gpu, effort).run();
 }
 
 }  // namespace stowage

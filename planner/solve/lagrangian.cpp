@@ -70,10 +70,10 @@ class DualSearch {
           result_.bound_seconds >= options_.upper_bound) {
         break;
       }
-      // A full step that gained nothing swung too far: half a step follows it (after Wentges 1997).
-      const bool swung = full && result_.prices != prices;
-      full = !swung;
-      Multipliers next = towards(master_price_, swung ? 0.5 : 1.0);
+      // A full step without gain went too far: half a step follows it (after Wentges 1997).
+      const bool overshot = full && result_.prices != prices;
+      full = !overshot;
+      Multipliers next = towards(master_price_, overshot ? 0.5 : 1.0);
       if (next == prices) break;
       prices = std::move(next);
     }
@@ -93,7 +93,7 @@ class DualSearch {
     return static_cast<double>(bytes.count());
   }
 
-  // By step. What a column takes of the host is counted when it is first asked for.
+  // By step. The use of the host is counted when a column is first asked for.
   const std::vector<double>& use(std::size_t column, Memory memory) {
     if (memory == Memory::gpu) return columns_[column].memory;
     if (host_.size() < columns_.size()) host_.resize(columns_.size());
@@ -112,7 +112,7 @@ class DualSearch {
     return true;
   }
 
-  // Of many columns those that cost least at the prices to start with: others hardly ever enter.
+  // Keeps, of many columns, those that cost least at the first prices: others hardly ever enter.
   void keep_cheapest(const Multipliers& start) {
     constexpr std::size_t most_columns = 150;
     if (usable_.size() <= most_columns) return;
@@ -168,8 +168,8 @@ class DualSearch {
     }
   }
 
-  // The step where memory exceeds its limit by most, and by more than `slack` of it; false: none
-  // does, or it was active.
+  // Activates the step where memory exceeds its limit by most, and by more than `slack` of it;
+  // false: there is none, or it was active.
   bool activate_worst(Memory memory, const std::vector<double>& by_step, double slack) {
     double worst = 0;
     std::size_t step = by_step.size();
@@ -185,8 +185,8 @@ class DualSearch {
     return activate({memory, static_cast<std::int32_t>(step)});
   }
 
-  // The mixture of least cost whose memory fits at the active steps; steps that it then exceeds
-  // become active too. Returns its cost, which no bound exceeds once all steps fit.
+  // Finds the mixture of least cost whose memory fits at the active steps; steps that it then
+  // exceeds become active too. Returns its cost, which no bound exceeds once all steps fit.
   double solve_master() {
     while (true) {
       const double cost = solve_master_once();
@@ -207,14 +207,15 @@ class DualSearch {
       const std::vector<double>& of = use(usable_[i], memory);
       for (std::size_t t = 0; t < mixture.size(); ++t) mixture[t] += weight_[i] * of[t];
     }
-    // What is left is the incumbent, which fits.
+    // The remaining weight is that of the incumbent, which fits.
     for (std::size_t t = 0; t < mixture.size(); ++t) {
       mixture[t] += std::max(rest, 0.0) * limit({memory, static_cast<std::int32_t>(t)});
     }
     return mixture;
   }
 
-  // By how much a column exceeds a row of the master program: the active steps, then the others.
+  // The excess of a column over a row of the master program: the active steps, then the rounded
+  // rows.
   double excess_in(std::size_t row, std::size_t column) {
     if (row < active_.size()) {
       const LimitedStep& of = active_[row];
@@ -233,8 +234,8 @@ class DualSearch {
     return std::max(static_cast<double>(options_.rows[row - active_.size()]->limit), 1.0);
   }
 
-  // In units of the upper bound and of the limits, with the incumbent (cost 1, memory at the limit)
-  // substituted out, so that it is where the simplex starts.
+  // Solves the program in units of the upper bound and of the limits. The incumbent (cost 1, memory
+  // at the limit) is substituted out, so that the simplex starts at it.
   double solve_master_once() {
     const double unit = std::max(options_.upper_bound, 1e-12);
     LinearProgram program;
@@ -258,7 +259,7 @@ class DualSearch {
     return unit * (1 + solution.value);
   }
 
-  // From the best prices so far a part of the way to the master's.
+  // The prices a part of the way from the best ones so far to the master's.
   Multipliers towards(const std::vector<double>& target, double part) const {
     constexpr auto highest = static_cast<double>(CutModel::highest_price);
     const auto between = [&](double to, std::int64_t from) {

@@ -34,7 +34,7 @@ Column column_from(const Evaluation& evaluation) {
   return column;
 }
 
-/// Weights and prices: what a cut is made at.
+/// The weights and prices of a cut.
 struct Multipliers {
   Lanes weight{};
   std::vector<double> price;  // by active step, seconds a byte
@@ -46,18 +46,18 @@ class BalanceSearch {
                 const BalanceOptions& options)
       : problem_(problem),
         options_(options),
-        model_(
-            make_cut_model(problem, std::vector<Bytes>(problem.operations.size(), options.budget))),
+        model_(make_cut_model(problem, options.budget.step_limits(problem.operations.size()))),
         free_(restrictions_of(problem)),
-        limit_(static_cast<double>(options.budget.count())) {
+        limit_(static_cast<double>(options.budget.bytes.count())) {
     add(evaluate(problem, fitting));
   }
 
   LaneBalance run() {
-    // One lane alone is a bound as well, and the first columns are the placements that spare it.
+    // One lane alone gives a bound as well, and the first columns are the placements with the least
+    // work on it.
     Multipliers best{weights_of(result_.weights), {}};
     if (may_use_cpu()) {
-      // The GPU's lane alone says nothing where all may run on the CPU.
+      // The GPU's lane alone gives no bound where everything may run on the CPU.
       const Multipliers compute{{0.5, 0.5, 0, 0}, {}};
       if (cut_at(compute)) best = compute;
     }
@@ -74,7 +74,7 @@ class BalanceSearch {
       const Multipliers target = between(best, master_, full ? 1.0 : 0.5);
       const bool raised = cut_at(target);
       if (raised) best = target;
-      // A full step that gained nothing swung too far: half a step follows it.
+      // A full step without gain went too far: half a step follows it.
       full = raised || !full;
     }
     return result_;
@@ -88,7 +88,7 @@ class BalanceSearch {
   static Lanes weights_of(const LaneWeights& weights) {
     return {weights.gpu, weights.cpu, weights.upload, weights.download};
   }
-  /// Else the CPU's lane is empty in every placement, and no bound by itself.
+  /// If false, the CPU's lane is empty in every placement and gives no bound by itself.
   [[nodiscard]] bool may_use_cpu() const {
     return std::ranges::any_of(
         problem_.operations, [](const Operation& operation) { return operation.pin != Pin::gpu; });
@@ -96,7 +96,8 @@ class BalanceSearch {
 
   void add(const Evaluation& evaluation) { columns_.push_back(column_from(evaluation)); }
 
-  /// Adds the placement that is cheapest at these; whether its bound is the best so far.
+  /// Adds the placement that is cheapest at these weights and prices. Returns whether its bound is
+  /// the best so far.
   bool cut_at(const Multipliers& at) {
     model_.weights = {at.weight[0], at.weight[1], at.weight[2], at.weight[3]};
     const Prices prices = prices_of(at);
@@ -129,8 +130,8 @@ class BalanceSearch {
     return prices;
   }
 
-  /// The step where memory exceeds the limit by most, and by more than `slack` of it, takes part in
-  /// the master program from now on; false: none does, or it did.
+  /// Adds to the master program the step where memory exceeds the limit by most, and by more than
+  /// `slack` of it; false: there is none, or it was added before.
   bool activate_worst(const std::vector<double>& memory, double slack) {
     const auto worst = std::max_element(memory.begin(), memory.end());
     if (worst == memory.end() || *worst <= limit_ * (1 + slack) + 0.5) return false;
@@ -140,8 +141,8 @@ class BalanceSearch {
     return true;
   }
 
-  /// The mixture of columns with the least busiest lane that fits on average. Returns that lane's
-  /// seconds, which no bound exceeds.
+  /// Finds the mixture of columns that fits on average and whose busiest lane has least to do.
+  /// Returns the seconds of that lane, which no bound exceeds.
   double solve_master() {
     while (true) {
       const double busiest = solve_master_once();
@@ -160,9 +161,9 @@ class BalanceSearch {
     }
   }
 
-  /// In units of the fitting placement's busiest lane and of the limit. That placement, which is
-  /// where the simplex starts, counts as at the limit; the last unknown is what the busiest lane of
-  /// the mixture is below its own.
+  /// Solves the program in units of the fitting placement's busiest lane and of the limit. The
+  /// simplex starts at that placement, whose memory counts as the limit. The last unknown is how
+  /// much less the busiest lane of the mixture has to do.
   double solve_master_once() {
     const Column& fitting = columns_.front();
     const double unit =

@@ -16,8 +16,8 @@ struct Candidate {
   double share = 0;
 };
 
-// What is at a step but for what is there, or is not, for certain; and what that leaves of the
-// limit.
+// The places at a step that are neither certain nor ruled out, and the bytes that the certain ones
+// leave of the limit.
 struct Knapsack {
   std::vector<Candidate> candidates;
   std::int64_t room = 0;
@@ -70,8 +70,8 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-// Rounds by g. `kept`: whose absence is counted; of the others it is their presence, which makes
-// more of those leave.
+// Rounds by g. `kept`: the places whose absence is counted. The others are counted by their
+// presence, which makes more of the kept ones leave.
 MemoryRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::int64_t g) {
   std::int64_t missing = -knapsack.room;
   for (std::size_t i = 0; i < kept.size(); ++i) {

@@ -34,8 +34,9 @@ using flow::first_node;
 using flow::sink;
 using flow::source;
 
-// The network as Boost wants it: every arc with its reverse of capacity 0 beside it, grouped by
-// tail. A pair of opposite arcs gets two reverses: push-relabel tells them by their capacity of 0.
+// The network in the form that Boost needs: every arc with its reverse of capacity 0 beside it,
+// grouped by tail. A pair of opposite arcs gets two reverses, which push-relabel recognises by
+// their capacity of 0.
 struct BoostNetwork {
   Graph graph;
   std::vector<Capacity> capacity;
@@ -55,16 +56,16 @@ Capacity infinity_of(const FlowNetwork& network) {
   return sum;
 }
 
-// Nodes that every finite cut puts on one terminal's side become that terminal: what infinite arcs
-// reach from the source, and what reaches the sink over them. Where the two meet no cut is finite.
-// With that done every remaining flow is finite, so that nothing overflows.
+// Contracts nodes that every finite cut puts on one terminal's side into that terminal: those that
+// infinite arcs reach from the source, and those that reach the sink over them. If the two sets
+// meet, no cut is finite. Afterwards every flow is finite, so nothing overflows.
 struct Contraction {
   std::vector<std::int32_t> vertex;  ///< by node: source, sink or its own
   bool infinite = false;
 };
 
-void spread(const std::vector<std::vector<std::int32_t>>& next, std::int32_t terminal,
-            std::vector<std::int32_t> stack, Contraction& result) {
+void assign_terminal(const std::vector<std::vector<std::int32_t>>& next, std::int32_t terminal,
+                     std::vector<std::int32_t> stack, Contraction& result) {
   while (!stack.empty()) {
     const std::int32_t v = stack.back();
     stack.pop_back();
@@ -96,14 +97,14 @@ Contraction contract(const FlowNetwork& network) {
     forward[static_cast<std::size_t>(arc.from)].push_back(arc.to);
     backward[static_cast<std::size_t>(arc.to)].push_back(arc.from);
   }
-  spread(forward, source, pinned_source, result);
-  spread(backward, sink, pinned_sink, result);
+  assign_terminal(forward, source, pinned_source, result);
+  assign_terminal(backward, sink, pinned_sink, result);
   return result;
 }
 
-// What source -> v -> sink lets through at once flows in every maximum flow, so it is taken out:
-// at most one terminal arc a node is left. Sink arcs come first: Boykov-Kolmogorov searches the
-// edge to the sink from the front of every neighbour of the source.
+// The flow through source -> v -> sink is part of every maximum flow, so it is taken out: at most
+// one terminal arc a node is left. Sink arcs come first, since Boykov-Kolmogorov searches the edge
+// to the sink from the front of every neighbour of the source.
 std::vector<HalfArc> half_arcs(const FlowNetwork& network, const Contraction& contraction,
                                Capacity& through) {
   const Capacity infinity = infinity_of(network);
@@ -175,8 +176,8 @@ BoostNetwork build(const std::vector<HalfArc>& halves, std::size_t vertices) {
   return result;
 }
 
-// A residual map that counts its writes, so that an augmentation too many ends the search.
-struct OutOfWork {};
+// A residual map that counts its writes and ends the search when the limit is reached.
+struct WorkLimitReached {};
 struct CountedResidual {
   using key_type = Edge;
   using value_type = Capacity;
@@ -191,7 +192,7 @@ struct CountedResidual {
   }
   friend Capacity get(const CountedResidual& map, const Edge& edge) { return map[edge]; }
   friend void put(const CountedResidual& map, const Edge& edge, Capacity value) {
-    if (--*map.work < 0) throw OutOfWork();
+    if (--*map.work < 0) throw WorkLimitReached();
     map[edge] = value;
   }
 };
@@ -246,12 +247,12 @@ Capacity run(BoostNetwork& network, FlowAlgorithm algorithm) {
     case FlowAlgorithm::guarded:
       break;
   }
-  // On residency networks an edge is written a handful of times; the hard ones of the maximum-flow
-  // literature want thousands.
+  // On residency networks an edge is written a handful of times, on the hard networks of the
+  // literature on maximum flows thousands of times.
   std::int64_t work = 1'000'000 + 100 * static_cast<std::int64_t>(network.capacity.size());
   try {
     return boykov_kolmogorov(network, counted(work));
-  } catch (const OutOfWork&) {
+  } catch (const WorkLimitReached&) {
     return push_relabel(network);
   }
 }
@@ -279,9 +280,12 @@ std::vector<bool> reach(const BoostNetwork& network, std::int32_t start, const O
 
 }  // namespace
 
-// The sides are read off the residual network and not off the algorithm's colours, so that they are
-// the same for all. Boost's Boykov-Kolmogorov loses the residuals of the paths source -> v -> sink
-// that it fills at once; half_arcs() leaves none.
+// 1. Contracts infinite arcs and makes arcs with reverses, without the flow source -> v -> sink.
+// 2. Folds equal components and finds a maximum flow.
+// 3. Reads the sides off the residual network and not off the algorithm's colours, so that they are
+// the same for all algorithms. (Boost's Boykov-Kolmogorov loses the residuals of the paths source
+// -> v -> sink that it fills at once; half_arcs() leaves none.)
+// 4. Sums the cut over all arcs, folded ones included.
 MinimumCut minimum_cut(const FlowNetwork& network, FlowAlgorithm algorithm) {
   assert(network.from_source.size() == network.to_sink.size());
   MinimumCut result;

@@ -8,7 +8,8 @@ namespace stowage {
 
 namespace {
 
-// Lists by owner from (owner, value) in any order of owners; values keep their order.
+// Flat lists by owner, made from (owner, value) pairs in any order; the values of an owner keep
+// their order.
 template <typename T>
 struct Grouping {
   std::vector<T> values;
@@ -86,7 +87,8 @@ void PlacementIndex::index_steps(std::int32_t steps) {
   while (width_ < steps) width_ *= 2;
   const Grouping<std::int32_t> over(at(2 * width_), [&](const auto& put) {
     const auto put_range = [&](StepRange range, std::int32_t place) {
-      // From the leaves up: what is not a whole left or right child stands at its own node.
+      // From the leaves up: a node that is not covered together with its sibling gets the range
+      // itself.
       std::int32_t begin = range.begin + width_;
       std::int32_t end = range.end + width_;
       for (; begin < end; begin /= 2, end /= 2) {

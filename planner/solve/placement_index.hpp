@@ -1,6 +1,6 @@
-// PlacementIndex: where everything of a problem is found, made once for all searches of a model.
+// PlacementIndex: look-up tables of a problem, made once for all searches of a model.
 //
-// Lists by operation are flat: what belongs to operation v lies in [first[v], first[v + 1]).
+// Lists by operation are flat: the entries of operation v lie in [first[v], first[v + 1]).
 #pragma once
 
 #include <cstdint>
@@ -28,24 +28,25 @@ class PlacementIndex {
  public:
   explicit PlacementIndex(const CutModel& model);
 
-  /// Of all items, item by item.
+  /// The gaps of all items, item by item.
   [[nodiscard]] const std::vector<GapPlace>& gaps() const { return gaps_; }
-  /// Of an item's first gap, in gaps().
+  /// The index in gaps() of an item's first gap.
   [[nodiscard]] std::int32_t first_gap(std::int32_t item) const {
     return first_gap_[static_cast<std::size_t>(item)];
   }
-  /// Of an item's first touch, where those of all items are counted on item by item.
+  /// The number of an item's first touch, where touches are counted item by item.
   [[nodiscard]] std::int32_t first_touch(std::int32_t item) const {
     return first_touch_of_item_[static_cast<std::size_t>(item)];
   }
   [[nodiscard]] std::span<const TouchPlace> touches_of(std::int32_t operation) const {
     return part(touches_, first_touch_, operation);
   }
-  /// The gaps that lead to or from the operation's touches, as places in gaps().
+  /// The gaps that lead to or from the operation's touches, as indices into gaps().
   [[nodiscard]] std::span<const std::int32_t> gaps_beside(std::int32_t operation) const {
     return part(beside_, first_beside_, operation);
   }
-  /// The gaps that strictly contain the step, ascending. O(their number + log steps), and sorted.
+  /// The gaps that strictly contain the step, as ascending indices into gaps(). O(their number +
+  /// log steps), and a sort.
   void gaps_over(std::int32_t step, std::vector<std::int32_t>& places) const;
 
   /// In CutModel::unit().
@@ -74,7 +75,8 @@ class PlacementIndex {
   std::vector<std::int32_t> first_beside_;
   std::vector<Capacity> h2d_, d2h_, cpu_cost_, engine_cost_;
   std::vector<std::int32_t> first_engine_;
-  // A segment tree over the steps: a gap stands at the few nodes that make up the steps inside it.
+  // A segment tree over the steps: a gap is stored at the few nodes that make up the steps inside
+  // it.
   std::int32_t width_ = 1;
   std::vector<std::int32_t> over_;        ///< by node
   std::vector<std::int32_t> first_over_;  ///< node 1 is the root

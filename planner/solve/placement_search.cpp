@@ -35,7 +35,7 @@ bool PlacementSearch::spend(std::int64_t moves) {
   return effort_ > 0 && !stopped();
 }
 
-// Asks for the time once in a while only: most loops pass here every microsecond.
+// Polls `stop` only once in 32 calls: most loops pass here every microsecond.
 bool PlacementSearch::stopped() {
   constexpr int polled_every = 32;
   if (!stopped_ && unpolled_++ % polled_every == 0) stopped_ = stop_();
@@ -46,7 +46,8 @@ bool PlacementSearch::movable(std::int32_t operation) const {
   return operation != kept_operation_ && problem_.operations[at(operation)].pin == Pin::free;
 }
 
-// Bytes, by what they cost where they lie; where nothing is priced a byte is nearly free.
+// The bytes of a gap, weighted by the prices of its steps; where nothing has a price a byte is
+// nearly free.
 double PlacementSearch::weight(const GapPlace& gap) const {
   const double total = prices_.total();
   const auto bytes = static_cast<double>(problem_.items[at(gap.item)].bytes.count());
@@ -100,12 +101,13 @@ void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves
   for (const std::int32_t g : over_) {
     const GapPlace& gap = state_.gaps()[at(g)];
     if (g == kept_gap_ || !state_.resident(gap)) continue;
-    if (state_.must_be_resident(gap) || (!home_.empty() && home_[at(gap.item)])) continue;
+    if (state_.must_be_resident(gap) || (!kept_on_gpu_.empty() && kept_on_gpu_[at(gap.item)]))
+      continue;
     const std::int64_t bytes = problem_.items[at(gap.item)].bytes.count();
     if (bytes > 0) moves.push_back({Move::Kind::gap, g, 0, state_.flip_cost(gap), bytes});
     --effort_;
   }
-  // Copies that stay beside the step's own CPU reads.
+  // Copies that stay beside the reads of the step's own operation on the CPU.
   if (state_.on_gpu(step)) return;
   std::int32_t last = -1;
   for (const std::int32_t place : state_.gaps_beside(step)) {
@@ -116,7 +118,7 @@ void PlacementSearch::relief_by_gaps(std::int32_t step, std::vector<Move>& moves
   }
 }
 
-// Of the operation at the step and of those at an end of what is resident over it.
+// Moves of the operation at the step and of those at either end of a gap that is resident over it.
 void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>& moves) {
   std::vector<std::int32_t> candidates{step};
   for (const std::int32_t g : over_) {
@@ -133,7 +135,7 @@ void PlacementSearch::relief_by_operations(std::int32_t step, std::vector<Move>&
     const auto beside = state_.gaps_beside(v);
     const bool kept = std::find(beside.begin(), beside.end(), kept_gap_) != beside.end();
     if (stopped()) return;
-    if (kept || is_brought_home(v)) continue;
+    if (kept || is_kept_on_gpu(v)) continue;
     if (v == step || !state_.on_gpu(step)) {
       measure(step, {Move::Kind::operation, v}, moves);
       continue;
@@ -165,11 +167,11 @@ bool PlacementSearch::relieve(std::int32_t step) {
       [&] { return stopped(); });
 }
 
-bool PlacementSearch::is_brought_home(std::int32_t operation) const {
-  if (home_.empty()) return false;
+bool PlacementSearch::is_kept_on_gpu(std::int32_t operation) const {
+  if (kept_on_gpu_.empty()) return false;
   const auto touches = index_.touches_of(operation);
   return std::any_of(touches.begin(), touches.end(),
-                     [&](const TouchPlace& touch) { return home_[at(touch.item)]; });
+                     [&](const TouchPlace& touch) { return kept_on_gpu_[at(touch.item)]; });
 }
 
 bool PlacementSearch::repair() {
@@ -183,22 +185,22 @@ bool PlacementSearch::repair_on_gpu() {
   return true;
 }
 
-// What one side gives up the other has to hold, so that it may take turns; what was taken back from
-// the host stays.
+// What one side frees the other has to hold, so repairs of the two sides may alternate several
+// times; items kept on the GPU for the host stay there.
 bool PlacementSearch::repair_on_both_sides() {
   constexpr int most_turns = 12;
   if (!repair_on_gpu()) return false;
   const std::size_t fitted = state_.mark();
-  home_.assign(problem_.items.size(), 0);
+  kept_on_gpu_.assign(problem_.items.size(), 0);
   bool fits = state_.fits();
   for (int turn = 0; !fits && turn < most_turns; ++turn) {
-    if (stopped() || !relieve_host(state_, index_, prices_, home_, effort_)) break;
+    if (stopped() || !relieve_host(state_, index_, prices_, kept_on_gpu_, effort_)) break;
     if (state_.host()->excess() <= 0 || turn % 2 == 1) {
       if (!repair_on_gpu()) break;
       fits = state_.fits();
     }
   }
-  home_.clear();
+  kept_on_gpu_.clear();
   if (!fits) state_.undo_to(fitted);
   return fits;
 }
@@ -246,7 +248,7 @@ bool PlacementSearch::fill_gaps() {
   return changed;
 }
 
-// An operation on the GPU is worth most together with the gaps beside it.
+// Moves an operation to the GPU together with the gaps beside it, which make it worth most.
 bool PlacementSearch::try_on_gpu(std::int32_t operation) {
   if (!state_.has_room_for(operation)) return false;
   const std::int64_t beyond = beyond_host();
@@ -328,7 +330,7 @@ bool PlacementSearch::keep_if_cheaper(std::size_t mark, Capacity before) {
   return false;
 }
 
-bool PlacementSearch::turn(std::int32_t g) {
+bool PlacementSearch::flip_gap(std::int32_t g) {
   const GapPlace& gap = state_.gaps()[at(g)];
   const bool kept = state_.resident(gap);
   if (kept ? state_.must_be_resident(gap) : !state_.may_be_resident(gap)) return false;
@@ -349,7 +351,7 @@ bool PlacementSearch::eject_for_gap(std::int32_t g) {
   }
   const std::size_t mark = state_.mark();
   const Capacity before = state_.cost();
-  if (!turn(g)) return false;
+  if (!flip_gap(g)) return false;
   fill();
   return keep_if_cheaper(mark, before);
 }
@@ -414,7 +416,7 @@ Placement nothing_resident(const ResidencyProblem& problem) {
   return placement;
 }
 
-// Operations in their order, then storages in theirs, each whole where that fits.
+// Keeps operations in their order, then storages in theirs, each as a whole where it fits.
 Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
                           const std::function<bool()>& stop) {
   constexpr std::size_t polled_every = 256;

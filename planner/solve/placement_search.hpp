@@ -1,10 +1,10 @@
-// PlacementSearch: from any placement to a good one within the limits, by moves.
+// PlacementSearch: turns any placement into a good one within the limits, by moves.
 //
-//   repair   at the step that exceeds its limit most, gives up what costs least a byte that is
-//            needed there, until every step fits; where the host's memory has limits that are
-//            exceeded (host_relief.hpp), takes back from it what costs least, by turns;
-//   fill     takes back what saves most a (priced) byte and still fits;
-//   improve  forces a change in, repairs and fills around it, and keeps it if the cost fell: the
+//   repair   at the step that exceeds its limit most, drops what costs least for a byte that is
+//            needed there, until every step fits. Where limits of the host's memory are exceeded
+//            (host_relief.hpp), it alternates with moves that lower host memory;
+//   fill     keeps again what saves most for a (priced) byte and still fits;
+//   improve  forces one change, repairs and fills around it, and keeps it if the cost fell: the
 //            ejection chains of Fiduccia and Mattheyses' tradition, one level deep.
 //
 // A move drops or keeps a gap, moves an operation with the gaps beside it, or takes another engine.
@@ -21,27 +21,27 @@ namespace stowage {
 
 class PlacementSearch {
  public:
-  /// `prices` weigh the bytes that fill() spends; none: every byte weighs the same. `stop` is
-  /// polled within every loop, however long; the model and its index must outlive the search.
+  /// `prices` weigh the bytes that fill() spends; without prices every byte weighs the same. `stop`
+  /// is polled within every loop. The model and its index must outlive the search.
   PlacementSearch(const CutModel& model, const PlacementIndex& index, const Placement& start,
                   const Prices& prices, std::int64_t effort, std::function<bool()> stop);
 
-  /// False: the limits are out of reach, or it was stopped. Never adds memory at any step, but
-  /// where the host has limits: the state then fits on the GPU even where the host's are out of
+  /// False: the limits are out of reach, or `stop` ended it. Adds no memory at any step, unless the
+  /// host has limits. Then the state fits on the GPU even where the limits of the host are out of
   /// reach.
   bool repair();
-  /// Once stopped, what was taken back so far stays: the state fits at any time. Where the host's
-  /// limits are exceeded they are by no more afterwards, and often by less.
+  /// Fits at any time, so that `stop` keeps what was added so far. Never raises the excess over the
+  /// host's limits, and often lowers it.
   void fill();
   /// Precondition: the state fits.
   void improve();
-  /// Turns a gap of the index over and makes the rest fit around it; false: not possible, and
-  /// nothing has changed. The cost may have risen. Precondition: the state fits.
-  bool turn(std::int32_t gap);
+  /// Drops a gap that is resident, or keeps one that is dropped, and makes the rest fit around it.
+  /// The cost may rise. False: not possible, and nothing has changed. Precondition: the state fits.
+  bool flip_gap(std::int32_t gap);
   /// Gives every operation the first of its fastest engines that still fits.
   void settle_engines();
 
-  /// As PlacementState's.
+  /// As PlacementState::price_host.
   void price_host(const HostPrices& prices) { state_.price_host(prices); }
 
   [[nodiscard]] const PlacementState& state() const { return state_; }
@@ -52,8 +52,8 @@ class PlacementSearch {
     enum class Kind : std::uint8_t { gap, copies, operation, engine } kind;
     std::int32_t index;       ///< of the gap, the operation
     std::int32_t detail = 0;  ///< copies: the item; engine: which
-    Capacity cost = 0;        ///< added
-    std::int64_t bytes = 0;   ///< given up, or taken, where it matters
+    Capacity cost = 0;        ///< what it adds to the cost
+    std::int64_t bytes = 0;   ///< what it frees or takes at the step, where that matters
   };
   [[nodiscard]] bool movable(std::int32_t operation) const;
   [[nodiscard]] double weight(const GapPlace& gap) const;
@@ -65,10 +65,10 @@ class PlacementSearch {
   bool relieve(std::int32_t step);
   bool repair_on_gpu();
   bool repair_on_both_sides();
-  [[nodiscard]] bool is_brought_home(std::int32_t operation) const;
-  /// By how much the host's limits are exceeded; 0: not at all.
+  [[nodiscard]] bool is_kept_on_gpu(std::int32_t operation) const;
+  /// The excess over the host's limits; 0: they are kept.
   [[nodiscard]] std::int64_t beyond_host() const;
-  /// On the GPU within its limits, and no more beyond the host's than that.
+  /// Whether the GPU's limits are kept and the excess over the host's limits is at most `beyond`.
   [[nodiscard]] bool is_within(std::int64_t beyond) const;
   bool fill_gaps();
   bool fill_operations();
@@ -88,16 +88,17 @@ class PlacementSearch {
   std::function<bool()> stop_;
   int unpolled_ = 0;
   bool stopped_ = false;
-  std::vector<std::int32_t> over_;    ///< gaps over the step that is relieved
-  std::int32_t kept_gap_ = -1;        ///< not to be dropped, or not to be taken back
-  std::int32_t kept_operation_ = -1;  ///< not to be moved
-  std::vector<char> home_;  ///< by item: taken back from the host, not to be given up; or empty
+  std::vector<std::int32_t> over_;    ///< gaps over the step whose memory is lowered
+  std::int32_t kept_gap_ = -1;        ///< a gap that may not be changed; -1: none
+  std::int32_t kept_operation_ = -1;  ///< an operation that may not be moved; -1: none
+  std::vector<char> kept_on_gpu_;     ///< by item: may not leave the GPU; empty: all may
 };
 
-/// What people do by hand: the GPU filled in order, operation by operation, while it fits.
+/// The placement that people make by hand: the GPU is filled in order, operation by operation, as
+/// long as it fits.
 [[nodiscard]] Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
                                         const std::function<bool()>& stop);
-/// Nothing resident but what is pinned so, every free operation on the CPU: the least memory at
+/// Only pinned gaps are resident, and every free operation runs on the CPU: the least memory at
 /// every step.
 [[nodiscard]] Placement nothing_resident(const ResidencyProblem& problem);
 [[nodiscard]] inline Placement nothing_resident(const CutModel& model) {

@@ -56,7 +56,7 @@ HostStay PlacementState::host_stay_of(std::int32_t item) const {
                    static_cast<std::int32_t>(problem_.operations.size()), on_cpu, fetched);
 }
 
-// Memory less the limit, by step.
+// By step: memory minus the limit.
 std::vector<std::int64_t> PlacementState::memory_now() const {
   const std::size_t steps = problem_.operations.size();
   std::vector<std::int64_t> memory(steps);
@@ -191,8 +191,9 @@ void PlacementState::flip_gap(std::int32_t place) {
   recount(gap.item);
 }
 
-/// Nobody on the CPU writes what stays on the GPU.
-bool PlacementState::is_left_with(std::int32_t operation, const GapPlace& gap) const {
+/// Whether the gap is dropped when the operation moves to the CPU: the operation writes at one of
+/// its ends, and a value that the CPU writes does not stay on the GPU.
+bool PlacementState::is_dropped_with(std::int32_t operation, const GapPlace& gap) const {
   const Item& item = problem_.items[index(gap.item)];
   const Touch& from = item.touches[index(gap.gap)];
   const Touch& to = item.touches[(index(gap.gap) + 1) % item.touches.size()];
@@ -202,7 +203,7 @@ bool PlacementState::is_left_with(std::int32_t operation, const GapPlace& gap) c
 Capacity PlacementState::cost_of_leaving(std::int32_t operation) {
   std::vector<std::int32_t> left;
   for (const std::int32_t place : gaps_beside(operation)) {
-    if (resident_[index(place)] && is_left_with(operation, gaps()[index(place)])) {
+    if (resident_[index(place)] && is_dropped_with(operation, gaps()[index(place)])) {
       left.push_back(place);
     }
   }
@@ -221,7 +222,7 @@ std::int64_t PlacementState::freed_by_leaving(std::int32_t operation, std::int32
   std::int64_t bytes = 0;
   for (const std::int32_t place : gaps_beside(operation)) {
     const GapPlace& gap = gaps()[index(place)];
-    if (gap.inside.contains(step) && resident(gap) && is_left_with(operation, gap)) {
+    if (gap.inside.contains(step) && resident(gap) && is_dropped_with(operation, gap)) {
       bytes += problem_.items[index(gap.item)].bytes.count();
     }
   }
@@ -243,7 +244,7 @@ void PlacementState::move(std::int32_t operation, bool to_gpu) {
   if (!to_gpu) {
     for (const std::int32_t place : gaps_beside(operation)) {
       const GapPlace& gap = gaps()[index(place)];
-      if (resident(gap) && is_left_with(operation, gap)) flip(gap);
+      if (resident(gap) && is_dropped_with(operation, gap)) flip(gap);
     }
     if (engine(operation) != 0) set_engine(operation, 0);
   }

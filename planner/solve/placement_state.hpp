@@ -1,7 +1,7 @@
-// PlacementState: a placement that is changed move by move, with its cost and its memory kept.
+// PlacementState: a placement that changes move by move, with its cost and its memory up to date.
 //
-// Unlike Placement it can hold no inconsistent choice: a touch has a GPU copy exactly where its
-// operation runs on the GPU or, of a CPU read, where the copy stays in a gap beside it; an
+// Unlike Placement it holds no inconsistent choice. A touch has a GPU copy exactly where its
+// operation runs on the GPU or, for a CPU read, where the copy stays in a gap beside it. An
 // operation that moves to the CPU drops what it writes. Costs are whole units of CutModel::unit(),
 // so that undoing is exact.
 #pragma once
@@ -25,47 +25,48 @@ class PlacementState {
 
   [[nodiscard]] Capacity cost() const { return cost_; }
   [[nodiscard]] double cost_seconds() const;
-  /// The most by which any step's memory exceeds its limit; not positive: it fits.
+  /// The largest excess of a step's memory over its limit; not positive: everything fits.
   [[nodiscard]] std::int64_t excess() const { return memory_.largest(); }
   [[nodiscard]] std::int64_t excess_at(std::int32_t step) const { return memory_.at(step); }
   [[nodiscard]] std::int32_t worst_step() const { return memory_.largest_at(); }
   [[nodiscard]] Placement placement() const;
 
-  /// What it takes of the host; null: the model has no limits of that.
+  /// The memory on the host; null: the model does not limit it.
   [[nodiscard]] const HostLedger* host() const { return host_ ? &*host_ : nullptr; }
-  /// Within the limits of both sides.
+  /// Whether the limits of both sides are kept.
   [[nodiscard]] bool fits() const { return excess() <= 0 && (!host_ || host_->excess() <= 0); }
-  /// From now on the cost has these prices of the host's memory in it; none: it has not.
-  /// Precondition: nothing is to be undone to a mark made before.
+  /// Includes these prices of the host's memory in the cost from now on; empty: no longer.
+  /// Precondition: no undo_to() a mark that was made before.
   void price_host(const HostPrices& prices);
 
   [[nodiscard]] const ResidencyProblem& problem() const { return problem_; }
-  /// As CutModel's: what a price times bytes is shifted by.
+  /// As CutModel::price_bits: a price times bytes is shifted right by so many bits.
   [[nodiscard]] int price_bits() const { return model_.price_bits; }
   [[nodiscard]] const std::vector<GapPlace>& gaps() const { return index_.gaps(); }
   [[nodiscard]] bool resident(const GapPlace& gap) const;
-  /// Whether the problem pins it so.
+  /// Whether the problem pins the gap resident.
   [[nodiscard]] bool must_be_resident(const GapPlace& gap) const;
-  /// Whether the gap may be (both ends can hold a GPU copy, what follows reads it, and it is not
-  /// pinned to be dropped).
+  /// Whether the gap may be resident: both ends can hold a GPU copy, the next touch reads it, and
+  /// it is not pinned dropped.
   [[nodiscard]] bool may_be_resident(const GapPlace& gap) const;
-  /// What flipping the gap adds to the cost.
+  /// The cost that flipping the gap adds.
   [[nodiscard]] Capacity flip_cost(const GapPlace& gap);
   /// The largest excess inside the gap.
   [[nodiscard]] std::int64_t excess_in(const GapPlace& gap) const;
   void flip(const GapPlace& gap);
 
   [[nodiscard]] bool on_gpu(std::int32_t operation) const { return gpu_[index(operation)]; }
-  /// To the CPU: also drops the gaps beside what it writes.
+  /// Moves an operation. A move to the CPU also drops the gaps beside what the operation writes.
   void move(std::int32_t operation, bool to_gpu);
-  /// What that adds to the cost. Precondition: the operation is on the GPU.
+  /// The cost that a move to the CPU adds. Precondition: the operation is on the GPU.
   [[nodiscard]] Capacity cost_of_leaving(std::int32_t operation);
-  /// How much less memory that leaves at another step. Precondition: both are on the GPU.
+  /// The memory that a move to the CPU frees at another step. Precondition: both operations are on
+  /// the GPU.
   [[nodiscard]] std::int64_t freed_by_leaving(std::int32_t operation, std::int32_t step) const;
-  /// Whether the operation's own step has room for it on the GPU, with nothing beside it.
+  /// Whether the operation's own step has memory for it on the GPU without the gaps beside it.
   [[nodiscard]] bool has_room_for(std::int32_t operation) const;
-  /// Whether anything that the cost of moving the operation depends on has changed since it was
-  /// last settled: at first all has.
+  /// Whether nothing that the cost of moving the operation depends on has changed since settle()
+  /// was called for it. False at first.
   [[nodiscard]] bool is_settled(std::int32_t operation) const { return settled_[index(operation)]; }
   void settle(std::int32_t operation) { settled_[index(operation)] = 1; }
   /// The gaps that lead to or from the operation's touches, as indices into gaps().
@@ -101,7 +102,7 @@ class PlacementState {
   [[nodiscard]] std::vector<std::int64_t> memory_now() const;
   [[nodiscard]] HostStay host_stay_of(std::int32_t item) const;
   void recount(std::int32_t item);
-  [[nodiscard]] bool is_left_with(std::int32_t operation, const GapPlace& gap) const;
+  [[nodiscard]] bool is_dropped_with(std::int32_t operation, const GapPlace& gap) const;
   void add_memory(std::int32_t step, std::int64_t bytes) {
     if (bytes != 0) memory_.add(StepRange::single(step), bytes);
   }
@@ -117,7 +118,7 @@ class PlacementState {
   std::vector<char> resident_;  ///< by place in gaps()
   std::vector<Capacity> item_cost_;
   Capacity cost_ = 0;
-  StepProfile memory_;  ///< memory less the limit
+  StepProfile memory_;  ///< memory minus the limit
   std::optional<HostLedger> host_;
   std::vector<char> settled_;
   std::vector<Change> log_;

@@ -1,5 +1,5 @@
-// PricedNetwork: a flow network whose terminals are handles like its nodes; what leads from one to
-// the other is a constant.
+// PricedNetwork: a flow network whose terminals are handles like its nodes. An arc from the source
+// to the sink becomes a constant.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@ namespace stowage {
 
 __extension__ typedef __int128 Wide;
 
-/// Where an unknown of a residency cut stands in the network: a node, or decided.
+/// An unknown of a residency cut: a node of the network, or one of the two decided values.
 using Handle = std::int32_t;
 inline constexpr Handle on_source = -1;  ///< on the GPU
-inline constexpr Handle on_sink = -2;    ///< not
+inline constexpr Handle on_sink = -2;    ///< not on the GPU
 
 struct PricedNetwork {
   FlowNetwork flow;
   Wide constant = 0;
   bool contradictory = false;
 
-  /// Paid where `from` is on the source's side and `to` on the sink's.
+  /// An arc that is paid where `from` is on the source's side and `to` on the sink's.
   void arc(Handle from, Handle to, Capacity capacity) {
     if (from == on_sink || to == on_source || from == to || capacity == 0) return;
     if (from == on_source && to == on_sink) {
@@ -38,14 +38,14 @@ struct PricedNetwork {
     }
   }
 
-  /// The same for a price on memory. A cut that pays more than any placement costs, `dearest`, is
-  /// never the least, so such a term may be lowered to that: it keeps the sum of capacities within
-  /// 64 bits, and the bound a bound.
-  void memory_arc(Handle from, Handle to, Wide amount, Capacity dearest) {
+  /// An arc for a price of memory. A cut that pays more than `cost_cap`, which is above the cost of
+  /// any placement, is never the least. So such a term is lowered to the cap: the sum of capacities
+  /// then stays within 64 bits, and the bound stays a bound.
+  void memory_arc(Handle from, Handle to, Wide amount, Capacity cost_cap) {
     if (from == on_source && to == on_sink)
       constant += amount;
     else
-      arc(from, to, static_cast<Capacity>(std::min<Wide>(amount, dearest)));
+      arc(from, to, static_cast<Capacity>(std::min<Wide>(amount, cost_cap)));
   }
 
  private:

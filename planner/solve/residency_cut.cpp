@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-// Beside a node and the terminals, of a gap:
+// Further handles of a gap, beside nodes and terminals:
 constexpr Handle by_ends = -3;  // a gap without price: resident where both its ends are
 constexpr Handle no_use = -4;   // a gap whose residency saves nothing
 
@@ -68,11 +68,11 @@ class CutBuilder {
   }
 
   Capacity capped(Wide amount) const {
-    return static_cast<Capacity>(std::min<Wide>(amount, model_.dearest));
+    return static_cast<Capacity>(std::min<Wide>(amount, model_.cost_cap));
   }
 
   void memory_arc(Handle from, Wide amount) {
-    network_.memory_arc(from, on_sink, amount, model_.dearest);
+    network_.memory_arc(from, on_sink, amount, model_.cost_cap);
   }
 
   Wide price_at(std::size_t step) const {
@@ -83,7 +83,7 @@ class CutBuilder {
     return sums_.in(steps_inside(item, gap, steps));
   }
 
-  // What the rows add to the price of an item's touches and gaps.
+  // The price that the rows add to an item's touch or gap.
   struct Surcharge {
     std::int32_t index = 0;
     bool gap = false;
@@ -144,9 +144,9 @@ class CutBuilder {
     return device_[static_cast<std::size_t>(item.touches[static_cast<std::size_t>(touch)].step)];
   }
 
-  // A touch has a GPU copy where its operation runs there; of a CPU read one may stay beside, which
-  // is worth a node of its own only where a gap leads to the touch and another from it. What is
-  // pinned to stay in a gap is there at both its ends.
+  // A touch has a GPU copy where its operation runs there. At a CPU read a copy may stay, which
+  // needs a node of its own only where a gap leads to the touch and another one from it. An item
+  // that is pinned to stay in a gap is there at both its ends.
   Handle presence(const Item& item, std::int32_t touch) {
     const Handle device = device_of(item, touch);
     const Touch& at = item.touches[static_cast<std::size_t>(touch)];
@@ -184,8 +184,8 @@ class CutBuilder {
     }
   }
 
-  // z: no host copy of the version is ever made; on_sink where one is there at no cost. Left out
-  // (on_sink too) where neither a CPU reader nor a fetch can want one.
+  // z: no host copy of the version is ever made; on_sink where one exists at no cost. Also on_sink
+  // where neither a CPU reader nor a fetch can need one.
   Handle add_host_copy(const Item& item, const Version& version) {
     if (version.producer < 0) return on_sink;
     const Handle producer = device_of(item, version.producer);
@@ -344,29 +344,30 @@ CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limi
   model.problem = &problem;
   model.limits = std::move(limits);
   model.host = host;
-  double dearest = 0;  // every time and every transfer paid
-  double terms = 8;    // how many capacities there can be, generously
+  double cost_cap = 0;  // every time and every transfer paid
+  double terms = 8;     // how many capacities there can be, generously
   for (const Operation& operation : problem.operations) {
     double gpu = 0;
     for (const EngineCost& engine : operation.engines) gpu = std::max(gpu, engine.seconds);
-    dearest += operation.cpu_seconds + gpu;
+    cost_cap += operation.cpu_seconds + gpu;
     terms += host.any() ? 3 : 2;
   }
   for (const Item& item : problem.items) {
     const auto touches = static_cast<double>(item.touches.size());
-    dearest += touches * (item.h2d_seconds + item.d2h_seconds);
+    cost_cap += touches * (item.h2d_seconds + item.d2h_seconds);
     terms += (host.any() ? 10 : 6) * touches;
     model.versions.push_back(versions_of(item));
   }
-  const double largest = std::ldexp(1.0, 61) / (terms * std::max(dearest, 1e-9));
+  const double largest = std::ldexp(1.0, 61) / (terms * std::max(cost_cap, 1e-9));
   model.unit_exponent = std::min(50, static_cast<int>(std::floor(std::log2(largest))));
-  // Fine enough for a price that a whole problem's cost spread over one storage's bytes makes.
+  // The unit is fine enough for the price that spreads the cost of a whole problem over the bytes
+  // of one storage.
   double bytes = 0;
   for (const Item& item : problem.items) bytes += static_cast<double>(item.bytes.count());
   const double mean = std::max(bytes / static_cast<double>(problem.items.size() + 1), 1.0);
-  const double highest = std::log2(std::max(dearest, 1e-9) / mean) + model.unit_exponent;
+  const double highest = std::log2(std::max(cost_cap, 1e-9) / mean) + model.unit_exponent;
   model.price_bits = std::clamp(static_cast<int>(std::floor(58 - highest)), 0, 40);
-  model.dearest = static_cast<Capacity>(std::ceil(std::ldexp(dearest, model.unit_exponent))) + 1;
+  model.cost_cap = static_cast<Capacity>(std::ceil(std::ldexp(cost_cap, model.unit_exponent))) + 1;
   return model;
 }
 

@@ -1,4 +1,4 @@
-// SearchTree: the branching as it was searched, kept so that a certificate can show it.
+// SearchTree: the branches of a search, recorded for the certificate.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@ namespace stowage {
 
 /// One decision: a gap is kept or dropped, or (gap < 0) an operation takes a device.
 struct Decision {
-  std::int32_t index = 0;  ///< of the item, of the operation
+  std::int32_t index = 0;  ///< of the item, or of the operation
   std::int32_t gap = -1;
   bool on_gpu = false;
 };
 
-/// The multipliers of the best bound known in a branch, and the rows that they are of.
+/// The prices of the best bound known in a branch, and the rows that they are of.
 struct PricedRows {
   Multipliers prices;
   std::vector<const MemoryRow*> rows;
@@ -25,16 +25,16 @@ struct PricedRows {
 
 class SearchTree {
  public:
-  /// The root is there, as place 0, and needs no prices yet.
+  /// Holds the root, as place 0, without prices.
   explicit SearchTree(const CutModel& model) : model_(model), nodes_(1) {}
 
-  /// Where the branch below `parent` is that has the decision on the GPU, or not.
+  /// Adds the branch of `parent` that has the decision on the GPU, or not; gives its place.
   std::size_t add_child(std::size_t parent, const Decision& decision, bool on_gpu);
   void set_prices(std::size_t place, PricedRows priced);
-  /// Those that are not inherited from above were made at this place.
+  /// Records the rows of `rows` that are not in `inherited` as made at this place.
   void add_rows(std::size_t place, const std::vector<const MemoryRow*>& rows,
                 const std::vector<const MemoryRow*>& inherited);
-  /// A branch that was never divided, and never got prices, is a leaf without any.
+  /// The tree. A branch that was never divided and never got prices is a leaf without prices.
   [[nodiscard]] BranchTree exported() const;
 
  private:
@@ -52,9 +52,9 @@ class SearchTree {
 
 /// Prices in seconds a byte, as a certificate has them.
 [[nodiscard]] std::vector<MemoryPrice> in_seconds(const CutModel& model, const Prices& prices);
-/// Of a bound without branches.
+/// The tree of a bound without branches.
 [[nodiscard]] BranchTree single_leaf(std::vector<MemoryPrice> prices);
-/// The storage's number; in problems without storages the item's.
+/// The number of the item's storage; in problems without storages the item's own.
 [[nodiscard]] std::int32_t storage_number(const ResidencyProblem& problem, std::int32_t item);
 
 }  // namespace stowage

@@ -13,8 +13,8 @@ namespace {
 constexpr double tiny = 1e-11;
 constexpr double nudge = 1e-7;
 
-/// Limits that are all a little different, so that no pivot is in vain where many are the same:
-/// most of our rows have the limit 0. Between 1 and 2 nudges more, spread by the golden ratio.
+/// Limits that all differ a little, so that no pivot is in vain where many limits are equal: most
+/// of our rows have the limit 0. The added amounts lie between 1 and 2, spread by the golden ratio.
 double nudged(double limit, std::size_t row) {
   const double spread = static_cast<double>(row) * 0.6180339887498949;
   return limit + nudge * (1 + spread - std::floor(spread));
@@ -27,7 +27,8 @@ struct Tableau {
   std::vector<std::vector<double>> cell;
   std::vector<std::size_t> basic;  // by row
 
-  // The column that gains most a unit, or with `first` the first that gains; `columns`: none does.
+  // The column with the largest gain for a unit or, with `first`, the first with a gain; `columns`:
+  // none has one.
   std::size_t entering(bool first) const {
     std::size_t best = columns;
     double least = -tiny;

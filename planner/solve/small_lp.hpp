@@ -5,8 +5,8 @@
 
 namespace stowage {
 
-/// Minimise cost * x subject to rows * x <= limits, x >= 0. Every limit is >= 0, so that x = 0 is
-/// where the search starts.
+/// Minimise cost * x subject to rows * x <= limits, x >= 0. Every limit is >= 0, so that the search
+/// can start at x = 0.
 struct LinearProgram {
   std::vector<double> cost;               ///< by column
   std::vector<std::vector<double>> rows;  ///< by row, column
@@ -16,11 +16,11 @@ struct LinearProgram {
 struct LinearSolution {
   double value = 0;
   std::vector<double> x;
-  std::vector<double> duals;  ///< by row, >= 0: what one unit more of its limit would save
+  std::vector<double> duals;  ///< by row, >= 0: what a limit higher by 1 would save
 };
 
-/// Precondition: bounded below. Deterministic; Bland's rule once a step gains nothing, so it ends.
-/// O(rows * (rows + columns)) a pivot.
+/// Precondition: bounded below. Deterministic. Uses Bland's rule once a step gains nothing, so that
+/// it ends. O(rows * (rows + columns)) a pivot.
 [[nodiscard]] LinearSolution solve_linear_program(const LinearProgram& program);
 
 }  // namespace stowage

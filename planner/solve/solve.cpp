@@ -23,8 +23,8 @@ namespace stowage {
 
 namespace {
 
-// Effort, in moves looked at and in cuts: counted, so that the same problem gives the same plan on
-// any machine. All of it is at most about half a second on a thousand storages.
+// Limits of effort, in moves looked at and in cuts: counted, so that the same problem gives the
+// same plan on any machine. All of it takes at most about half a second on a thousand storages.
 constexpr std::int64_t search_effort = 50'000;
 constexpr int root_cuts = 60;
 constexpr int hosted_root_cuts = 30;   // with the host's limits, of a large problem
@@ -35,7 +35,7 @@ constexpr std::size_t improved_starts = 3;
 constexpr double hosted_starts = 2e4;  // storages and operations, over all starts that are repaired
 
 std::vector<Bytes> limits_of(const ResidencyProblem& problem, const SolveOptions& options) {
-  std::vector<Bytes> limits(problem.operations.size(), options.budget);
+  std::vector<Bytes> limits = options.budget.step_limits(problem.operations.size());
   if (options.limits.empty()) return limits;
   const std::vector<Bytes> floors = memory_floors(problem);
   for (std::size_t t = 0; t < limits.size(); ++t) {
@@ -61,7 +61,8 @@ class Solver {
   }
 
   Solution run() {
-    // The least memory fits, since the budget is not below the floor: there is always an answer.
+    // The placement with the least memory fits, since the budget is not below the floor: there is
+    // always an answer.
     take(nothing_resident(model_));
     PricedCut unlimited = cheapest_placement(model_, restrictions_of(problem_), {});
     solution_.cuts = 1;
@@ -107,7 +108,7 @@ class Solver {
     return static_cast<double>(problem_.operations.size() + problem_.items.size());
   }
 
-  // Within the host's limits a bound says nothing about plans beyond them, and has no proof here.
+  // A bound within the host's limits does not hold for plans beyond them, and has no proof here.
   void raise_bound(double bound, BranchTree proof) {
     bound_ = std::max(bound_, bound);
     if (model_.host.any() || bound <= solution_.cost_lower_bound_seconds) return;
@@ -124,8 +125,8 @@ class Solver {
     return beyond(use.pinned, model_.host.pinned) + beyond(use.all, model_.host.all);
   }
 
-  // A placement becomes the answer if it is consistent, fits and is cheaper: nobody is trusted.
-  // What the host holds goes before what it does not.
+  // A placement becomes the answer if it is consistent, fits and is cheaper; whoever made it, that
+  // is checked. A placement that the host holds is better than one that it does not hold.
   void take(Placement placement) {
     Evaluation evaluation = evaluate(problem_, placement);
     if (!evaluation.consistent || !fits(evaluation)) {
@@ -161,7 +162,8 @@ class Solver {
     if (aside_.size() > options_.most_others) aside_.pop_back();
   }
 
-  // Makes the best of a start that need not fit; nothing where it cannot be made to.
+  // Repairs, fills and improves a start that need not fit, and takes the result; nothing where it
+  // cannot be made to fit.
   std::optional<Placement> offer(const Placement& start, const Multipliers& prices,
                                  std::int64_t effort) {
     PlacementSearch search(model_, index_, start, prices.steps, effort, stop_);
@@ -171,7 +173,7 @@ class Solver {
     if (search.state().excess() > 0) return std::nullopt;
     search.fill();
     if (!search.state().fits()) {
-      // Of those that the host does not hold the one that needs least is an answer, too.
+      // Of placements that the host does not hold, the one that needs least is an answer, too.
       take(search.state().placement());
       return std::nullopt;
     }
@@ -190,7 +192,7 @@ class Solver {
     const double tolerance = 0.1 * options_.target_gap * overhead();
     const Dual dual = maximise_dual(
         model_, restrictions, {}, columns,
-        {dearest_of_interest(), tolerance,
+        {upper_bound_seconds(), tolerance,
          model_.host.any() && size_of_problem() > large ? hosted_root_cuts : root_cuts, stop_});
     solution_.cuts += dual.cuts;
     solution_.active_steps = static_cast<int>(dual.prices.steps.size());
@@ -201,7 +203,7 @@ class Solver {
     BranchOptions branch;
     branch.most_cuts = std::max(branch_cuts, static_cast<int>(branch_effort / size_of_problem()));
     branch.tolerance = tolerance;
-    branch.upper_bound = [this] { return dearest_of_interest(); };
+    branch.upper_bound = [this] { return upper_bound_seconds(); };
     branch.best = [this]() -> const Placement& { return solution_.placement; };
     branch.offer = [this](const Placement& placement, const Prices& prices) {
       offer(placement, {prices}, 0);
@@ -213,7 +215,7 @@ class Solver {
     raise_bound(result.bound_seconds, std::move(result.tree));
   }
 
-  // Every placement of the dual is repaired and filled; moves then go on from the best.
+  // Repairs and fills every placement of the dual, then improves the best ones by moves.
   void search_from(const std::vector<PlacementColumn>& columns, const Dual& dual) {
     std::vector<std::pair<double, PackedPlacement>> starts;
     const auto add = [&](const Placement& start) {
@@ -238,13 +240,14 @@ class Solver {
     }
   }
 
-  // What the host does not hold is no plan to be cheaper than.
-  [[nodiscard]] double dearest_of_interest() const {
+  // The cost that a placement has to be below. If the host does not hold the answer, any cost is.
+  [[nodiscard]] double upper_bound_seconds() const {
     if (solution_.beyond_host == Bytes()) return solution_.evaluation.cost_seconds;
-    return static_cast<double>(model_.dearest) * model_.unit();
+    return static_cast<double>(model_.cost_cap) * model_.unit();
   }
 
-  // All; with the host's limits a repair takes long, and only those with the least priced cost are.
+  // The columns to repair: all, or, with the host's limits, where a repair takes long, those with
+  // the least priced cost.
   [[nodiscard]] std::vector<std::size_t> worth_repairing(
       const std::vector<PlacementColumn>& columns, const Multipliers& prices) const {
     std::vector<std::size_t> all(columns.size());
@@ -293,7 +296,9 @@ Result<Solution> solve(const ResidencyProblem& problem, const SolveOptions& opti
   std::string wrong = ill_formed(problem);
   if (!wrong.empty()) return failure(std::move(wrong));
   const Floor floor = memory_floor(problem);
-  if (floor.bytes > options.budget) return failure(below_floor(problem, options.budget, floor));
+  if (!options.budget.fits(floor.bytes)) {
+    return failure(below_floor(problem, options.budget, floor));
+  }
   return Solver(problem, options).run();
 }
 

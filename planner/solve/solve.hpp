@@ -12,37 +12,39 @@
 #include "estimator/base/bytes.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "planner/certificate/certificate.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host_use.hpp"
 #include "planner/problem/residency_problem.hpp"
 
 namespace stowage {
 
 struct SolveOptions {
-  Bytes budget;  ///< memory at every step
-  /// Of single steps, by step: less than the budget, but never below the step's floor. Empty: the
-  /// budget at every step. A bound is then one within these limits.
+  GpuBudget budget;  ///< the limit of every step
+  /// By step: limits below the budget, but never below the floor of the step; empty: the budget at
+  /// every step. The bound is then one within these limits.
   std::vector<Bytes> limits = {};
-  /// Of the host's memory, as host_use() counts it; a solution keeps to them where one is found
-  /// that does. Bounds are of placements with any use of the host.
+  /// Limits of the host's memory, as host_use() counts it. The solution keeps to them if such a one
+  /// is found. Bounds are of placements with any use of the host.
   HostLimits host = {};
   double time_limit_seconds = 10;        ///< the best so far is returned with its gap
-  double target_gap = 0.01;              ///< of the overhead: stop refining below it
-  std::function<bool()> cancelled = {};  ///< polled; SIGINT
-  bool branches = true;                  ///< where the dual leaves a gap: takes most of the time
-  std::size_t most_others = 0;           ///< how many of the next best to keep
-  /// Consistent placements to start from beside the solver's own; they need not fit.
+  double target_gap = 0.01;              ///< share of the overhead: a smaller gap is not refined
+  std::function<bool()> cancelled = {};  ///< polled; for example SIGINT
+  bool branches = true;         ///< whether to branch where the dual leaves a gap: the longest part
+  std::size_t most_others = 0;  ///< how many of the next best placements to keep
+  /// Consistent placements to start from, beside the solver's own; they need not fit.
   std::vector<Placement> starts = {};
 };
 
 struct Solution {
   Placement placement;
   Evaluation evaluation;
-  Bytes beyond_host;  ///< by how much it exceeds the host's limits, both together; 0: it does not
-  /// Others that were found, the cheapest first and none the same: where this one does not pack.
+  Bytes beyond_host;  ///< excess over both limits of the host together; 0: none
+  /// Other placements that were found, the cheapest first, none twice: for callers whose best
+  /// placement does not pack.
   std::vector<Placement> others;
   double cost_lower_bound_seconds = 0;  ///< no placement within the budget costs less
-  BranchTree proof;                     ///< of that bound
-  double all_gpu_cost_seconds = 0;      ///< the cut's cost with an unlimited budget
+  BranchTree proof;                     ///< proof of that bound
+  double all_gpu_cost_seconds = 0;      ///< the cost of the cut with an unlimited budget
   bool proved_optimal = false;
   int cuts = 0;
   int active_steps = 0;  ///< steps with a positive price at the bound

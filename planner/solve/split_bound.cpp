@@ -14,20 +14,20 @@ namespace {
 constexpr std::size_t most_splits = 48;
 constexpr double split_rounding = 1e-9;  // of sums of seconds
 constexpr std::array<double, 5> side_weights{0, 0.25, 0.5, 0.75, 1};
-// Of the CPU's lane against the rest: it is slow, so that a little of it goes a long way.
+// The weights of the CPU's lane against the rest. The CPU is slow, so small weights matter most.
 constexpr std::array<double, 7> cpu_weights{0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5};
 
-/// What leaving an item away during the node costs each lane.
+/// The cost on each lane of an item that is away during the node.
 struct Absence {
   double bytes = 0, download = 0, upload = 0;
 };
 
 class SplitSearch {
  public:
-  SplitSearch(const ResidencyProblem& problem, Bytes budget)
+  SplitSearch(const ResidencyProblem& problem, GpuBudget budget)
       : problem_(problem),
         steps_(static_cast<std::int32_t>(problem.operations.size())),
-        budget_(static_cast<double>(budget.count())) {
+        budget_(static_cast<double>(budget.bytes.count())) {
     cpu_choices_ = std::ranges::any_of(problem.operations,
                                        [](const Operation& o) { return o.pin != Pin::gpu; })
                        ? cpu_weights.size()
@@ -59,8 +59,7 @@ class SplitSearch {
     return seconds;
   }
 
-  /// By boundary: the least that the operations before it take, a second on the GPU and one on the
-  /// CPU counted by their weights.
+  /// By boundary: the least seconds of the operations before it, weighted by side.
   [[nodiscard]] std::vector<double> sums(double gpu, double cpu) const {
     std::vector<double> sums{0};
     for (const Operation& operation : problem_.operations) {
@@ -76,7 +75,8 @@ class SplitSearch {
     return problem_.operations[static_cast<std::size_t>(touch.step)].pin == Pin::gpu;
   }
 
-  /// Nodes pinned to the GPU: half of them those with the most to keep, half of them evenly apart.
+  /// The nodes to look at, all pinned to the GPU: half of them those with the most to keep, half of
+  /// them evenly spaced.
   [[nodiscard]] std::vector<std::int32_t> splits() const {
     LiveSum sum(steps_);
     for (const Item& item : problem_.items) {
@@ -102,7 +102,7 @@ class SplitSearch {
     return chosen;
   }
 
-  /// The bound by what is away during a node that is pinned to the GPU.
+  /// Takes the bound of a node that is pinned to the GPU.
   void look_beside(std::int32_t node) {
     away_.clear();
     double kept = 0;  // bytes that are there whatever is chosen
@@ -135,7 +135,7 @@ class SplitSearch {
     }
   }
 
-  /// Bytes that have to be there; what may be away goes to away_.
+  /// The bytes of an item that have to be on the GPU; an item that may be away is added to away_.
   double look_at(const Item& item, std::int32_t node) {
     const auto bytes = static_cast<double>(item.bytes.count());
     const auto next = std::ranges::lower_bound(item.touches, node, {}, &Touch::step);
@@ -164,7 +164,7 @@ class SplitSearch {
     return false;
   }
 
-  /// The least weighted copies with which so many bytes are away: the relaxed knapsack.
+  /// The least weighted copies that keep so many bytes away: the relaxed knapsack.
   double least_copies(double excess, double down, double up) {
     const auto cost = [&](const Absence& absence) {
       return down * absence.download + up * absence.upload;
@@ -194,7 +194,7 @@ class SplitSearch {
 
 }  // namespace
 
-SplitBound split_bound(const ResidencyProblem& problem, Bytes budget) {
+SplitBound split_bound(const ResidencyProblem& problem, GpuBudget budget) {
   return SplitSearch(problem, budget).best();
 }
 

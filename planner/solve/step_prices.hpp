@@ -1,4 +1,4 @@
-// What a byte of memory costs at a step, and what it costs through ranges of steps.
+// Prices of a byte of memory by step, and their sums over ranges of steps.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace stowage {
 
-/// What a byte costs at a step, in CutModel::price_unit seconds.
+/// The price of a byte at a step, in CutModel::price_unit() seconds.
 struct StepPrice {
   std::int32_t step = 0;
   std::int64_t price = 0;
@@ -16,15 +16,15 @@ struct StepPrice {
 };
 using Prices = std::vector<StepPrice>;  ///< ascending steps, positive prices
 
-/// What a byte on the host costs at a step: any byte, and a pinned one beside that.
+/// Prices of a byte on the host by step: of any byte, and of a pinned byte beside that.
 struct HostPrices {
   Prices all, pinned;
   [[nodiscard]] bool empty() const { return all.empty() && pinned.empty(); }
   bool operator==(const HostPrices&) const = default;
 };
 
-/// Sums of prices over ranges of a problem's steps, O(1) each. In 128-bit integers they are exact;
-/// in floating point they do for what is only compared.
+/// Sums of prices over ranges of a problem's steps, O(1) each. Exact in 128-bit integers; in
+/// floating point for values that are only compared.
 template <typename Number>
 class PriceSums {
  public:

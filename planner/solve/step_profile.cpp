@@ -42,7 +42,7 @@ void StepProfile::add(StepRange range, std::int64_t amount) {
     nodes_[node].largest += amount;
     return recount_above(node);
   }
-  // The leaves on either side of the range, then the nodes above them, until these are siblings.
+  // Walks up from the leaves on either side of the range until they are siblings.
   std::size_t before = width_ + leaf(range.begin) - 1, after = width_ + leaf(range.end);
   while ((before ^ after) != 1) {
     if (before % 2 == 0) raise(before + 1, amount);

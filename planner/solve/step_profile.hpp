@@ -1,4 +1,5 @@
-// StepProfile: a number by step, with additions to a range and the largest of a range in O(log n).
+// StepProfile: a number for each step, with additions to a range and the largest value of a range
+// in O(log n).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ class StepProfile {
  public:
   explicit StepProfile(std::span<const std::int64_t> values);
 
-  /// An empty range is left alone.
+  /// Adds to every step of the range, which may be empty.
   void add(StepRange range, std::int64_t amount);
-  /// The largest of a range; the least 64-bit number of an empty one.
+  /// The largest value of a range; of an empty range the smallest 64-bit number.
   [[nodiscard]] std::int64_t largest(StepRange range) const;
   [[nodiscard]] std::int64_t largest() const { return nodes_.empty() ? 0 : nodes_[1].largest; }
   /// The first step that has the largest value.
@@ -34,11 +35,11 @@ class StepProfile {
     nodes_[node].added += amount;
   }
   void recount(std::size_t node);
-  /// From a node that has changed to the root, or until nothing changes any more.
+  /// Recounts from a node that has changed up to the root, or until nothing changes any more.
   void recount_above(std::size_t node);
 
-  // A leaf stands for a step, with one at either end that stands for none: a range of steps lies
-  // between two leaves.
+  // A leaf stands for a step. One more leaf at either end stands for no step, so that a range of
+  // steps lies between two leaves.
   std::size_t width_ = 4;    ///< leaves, a power of two
   std::vector<Node> nodes_;  ///< a heap: node 1 is the root
 };

@@ -58,7 +58,7 @@ class Tightening {
     return restrictions_.device[static_cast<std::size_t>(at.step)];
   }
 
-  // The copy at a touch is there for certain.
+  // Notes that the copy at a touch is there for certain.
   void place(std::size_t item, std::size_t touch) {
     if (present_[item][touch]) return;
     present_[item][touch] = 1;
@@ -88,7 +88,8 @@ class Tightening {
         if (device(i, touch) == Pin::gpu) place(i, touch);
       }
     }
-    // What is left of an operation's own is its workspace, or, of a free one, what it would add.
+    // An operation's need beside the certain copies: its workspace and, if it is free, the copies
+    // that it would add.
     for (std::size_t t = 0; t < own_.size(); ++t) {
       if (restrictions_.device[t] != Pin::gpu) continue;
       excess_.add(StepRange::single(static_cast<std::int32_t>(t)), own_[t]);

@@ -51,7 +51,7 @@ std::string leaf_in_words(const Plan& plan, const TreeBound& bound) {
   return bound.fixed.empty() ? text : text + ")";
 }
 
-// Why the leaves prove nothing; "": they do.
+// Why the leaves prove nothing; "": they prove the bound.
 std::string no_bound(const TreeBound& bound) {
   if (bound.problem.empty() && std::isinf(bound.least)) {
     return "by its certificate no plan is within the budget, not even this one";
@@ -59,7 +59,7 @@ std::string no_bound(const TreeBound& bound) {
   return bound.problem;
 }
 
-// Of a claim in seconds.
+// Compares a claim in seconds with what the certificate proves.
 Check compare_seconds(std::string_view name, std::string_view field, double claimed, double proved,
                       const std::string& by, const BoundScope& scope) {
   if (proved >= claimed * (1 - proof_tolerance)) {
@@ -71,7 +71,7 @@ Check compare_seconds(std::string_view name, std::string_view field, double clai
                                   field, claimed, by, proved, 100 * (claimed - proved) / claimed));
 }
 
-// Why the bound says nothing of plans like this one; "": it does.
+// Why the bound does not hold for plans like this one; "": it does.
 std::string out_of_place(const Plan& plan, const BoundScope& scope) {
   std::string found = outside_scope(plan, scope);
   if (!found.empty()) {
@@ -87,7 +87,8 @@ std::string out_of_place(const Plan& plan, const BoundScope& scope) {
   return {};
 }
 
-// Nodes are the step's, in order, have a choice of engines, and none runs on the GPU with less.
+// Checks the least workspaces: ascending nodes of the step with a choice of engines, of which none
+// runs on the GPU with less.
 Check check_least_workspaces(const Plan& plan) {
   Violations wrong;
   std::int32_t last = -1;
@@ -124,7 +125,7 @@ Check check_cost(const Plan& plan) {
   if (!proof) return failed(name, "the certificate proves no bound on the cost");
   if (std::string why = out_of_place(plan, proof->scope); !why.empty()) return failed(name, why);
   const BoundProblem problem = stated_problem(plan, proof->scope, {});
-  if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
+  if (std::string why = overflow_reason(problem); !why.empty()) return failed(name, why);
   const TreeBound bound = tree_bound(problem, proof->tree);
   if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
   return compare_seconds(name, "cost_lower_bound_seconds", claimed, bound.least,
@@ -156,10 +157,10 @@ Check check_transfers(const Plan& plan) {
     }
   }
   const BoundProblem problem = stated_problem(plan, proof->scope, {.bytes = true});
-  if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
+  if (std::string why = overflow_reason(problem); !why.empty()) return failed(name, why);
   const TreeBound bound = tree_bound(problem, proof->tree);
   if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
-  // Whole bytes are moved, so that a bound may be rounded up.
+  // Copies move whole bytes, so the bound may be rounded up.
   const double proved = std::ceil(bound.least * (1 + byte_rounding) - byte_slack);
   if (proved < static_cast<double>(claimed)) {
     return failed(name, fmt::format("pcie_lower_bound_bytes is {}, but {} proves no more than {}",
@@ -172,7 +173,7 @@ Check check_transfers(const Plan& plan) {
 
 bool is_weight(double weight) { return weight >= 0 && weight <= 1; }
 
-// Four lanes side by side, none of which has more to do than the step takes.
+// Four lanes side by side. The work of none of them takes longer than the step.
 double sum_of_weights(const LaneProof& lanes) {
   return lanes.gpu + lanes.cpu + lanes.uploads + lanes.downloads;
 }
@@ -184,7 +185,7 @@ Check check_lanes(const Plan& plan, const LaneProof& lanes, std::string_view nam
   if (!are_weights || sum <= 0) return failed(name, "its lanes have no weights from 0 to 1");
   const BoundProblem problem = stated_problem(
       plan, lanes.scope, {lanes.gpu, lanes.cpu, lanes.uploads, lanes.downloads, false});
-  if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
+  if (std::string why = overflow_reason(problem); !why.empty()) return failed(name, why);
   const TreeBound bound =
       tree_bound(problem, {{{}, BranchLeaf{.steps = lanes.prices, .limits = {}}}});
   if (std::string why = no_bound(bound); !why.empty()) return failed(name, why);
@@ -195,7 +196,7 @@ Check check_lanes(const Plan& plan, const LaneProof& lanes, std::string_view nam
 Check check_split(const Plan& plan, const SplitProof& split, std::string_view name,
                   double claimed) {
   const BoundProblem problem = stated_problem(plan, split.scope, {});
-  if (std::string why = uncountable(problem); !why.empty()) return failed(name, why);
+  if (std::string why = overflow_reason(problem); !why.empty()) return failed(name, why);
   const bool is_node = split.node >= 0 && split.node < std::ssize(plan.nodes);
   if (!is_node || problem.nodes[static_cast<std::size_t>(split.node)].side != Side::gpu) {
     return failed(name, fmt::format("node {} need not run on the GPU", split.node));

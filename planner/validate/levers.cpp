@@ -1,5 +1,5 @@
-// What the plan's means of placement do not move: it stays on the GPU from one node there to the
-// next.
+// Checks that everything that the plan's means of placement do not move stays on the GPU from one
+// node there to the next.
 #include <fmt/format.h>
 
 #include <algorithm>

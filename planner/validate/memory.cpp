@@ -1,4 +1,5 @@
-// Room: no two things at one place at one time, and sums that are what the plan says.
+// Checks memory: no two blocks are at one place at one time, and the sums are those that the plan
+// claims.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace stowage {
 
 namespace {
 
-/// Something at a place in an arena, from boundary `begin` to boundary `end`.
+/// A block in an arena, from boundary `begin` to boundary `end`.
 struct Block {
   std::string label;
   StepRange steps;
@@ -77,7 +78,7 @@ std::pair<std::int64_t, std::int32_t> largest(const std::vector<std::int64_t>& s
   return {*at, static_cast<std::int32_t>(at - sums.begin())};
 }
 
-// Walks the steps with the blocks that are there, by offset; what begins is held against its two
+// Walks the steps with the live blocks by offset, and compares each block that begins with its two
 // neighbours.
 void check_overlap(const Plan& plan, std::vector<Block>& blocks, Violations& wrong) {
   std::stable_sort(blocks.begin(), blocks.end(),
@@ -176,21 +177,21 @@ Check check_peak(const Plan& plan, const std::vector<Block>& blocks) {
 Check check_budget(const Plan& plan) {
   Violations wrong;
   const PlanInputs& inputs = plan.inputs;
-  if (plan.totals.arena > inputs.budget) {
+  if (!inputs.budget.fits(plan.totals.arena)) {
     wrong.note([&] {
       return fmt::format("the arena's {} are more than the budget of {}", plan.totals.arena.count(),
-                         inputs.budget.count());
+                         inputs.budget.bytes.count());
     });
   }
-  if (inputs.available != Bytes{} && inputs.budget > inputs.available) {
+  if (inputs.available != Bytes{} && inputs.budget.bytes > inputs.available) {
     wrong.note([&] {
-      return fmt::format("the budget of {} is more than the {} available", inputs.budget.count(),
-                         inputs.available.count());
+      return fmt::format("the budget of {} is more than the {} available",
+                         inputs.budget.bytes.count(), inputs.available.count());
     });
   }
   return verdict("budget", wrong,
                  fmt::format("an arena of {} within {}", format_bytes(plan.totals.arena),
-                             format_bytes(inputs.budget)));
+                             format_bytes(inputs.budget.bytes)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The plan's step against its hash, its pins, and what kernels may use for a workspace.
+// Checks the plan's step against its hash, its pins, and the engines and workspaces that kernels
+// may use.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +15,9 @@ namespace stowage {
 
 namespace {
 
-// "cudnn 9.19.0" of "cudnn 9.19.0 eng0 k2=12": engines of two versions are not the same ones.
-// "rule" of "rule, without workspace". "" of what no source is called.
-std::string_view asked_of(std::string_view engine) {
+// The source of an engine: "cudnn 9.19.0" for "cudnn 9.19.0 eng0 k2=12", since engines of two
+// versions differ; "rule" for "rule, without workspace"; "" for a name that no source uses.
+std::string_view source_of_engine(std::string_view engine) {
   if (engine.starts_with("cudnn ")) return engine.substr(0, engine.find(' ', 6));
   for (const std::string_view name : {"rule", "pytorch"}) {
     if (!engine.starts_with(name)) continue;
@@ -29,12 +30,12 @@ std::string_view asked_of(std::string_view engine) {
 // The version of cuDNN among the engines; "" where there is none.
 struct CudnnVersions {
   std::string_view first;
-  bool several = false;
+  bool is_mixed = false;
   void add(std::string_view engine) {
-    const std::string_view version = asked_of(engine);
+    const std::string_view version = source_of_engine(engine);
     if (!version.starts_with("cudnn ")) return;
     if (first.empty()) first = version;
-    several = several || first != version;
+    is_mixed = is_mixed || first != version;
   }
 };
 
@@ -59,7 +60,7 @@ std::string engine_mistake(const PlannedNode& node, const KernelNode& kernel, De
   if (device == Device::cpu) return has_one ? "is on the CPU" : "";
   if (!wants_workspace(kernel)) return has_one ? "has no choice of engines" : "";
   if (node.engine.empty()) return "has to choose an engine";
-  return asked_of(node.engine).empty() ? "has an engine of no known source" : "";
+  return source_of_engine(node.engine).empty() ? "has an engine of no known source" : "";
 }
 
 // Whether the plan's pins keep this node on the GPU.
@@ -67,18 +68,18 @@ bool is_pinned(Pinned pinned, Phase phase) {
   return pinned == Pinned::all_nodes || (pinned == Pinned::computation && phase != Phase::update);
 }
 
-bool is_among(const PlannedNode& node, const Engines& engines) {
+bool contains_engine(const PlannedNode& node, const Engines& engines) {
   return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
     return engine.name == node.engine && engine.workspace == node.workspace;
   });
 }
 
-bool answers_as(std::string_view asked, const Engines& engines) {
+bool has_engine_of(std::string_view asked, const Engines& engines) {
   return std::any_of(engines.begin(), engines.end(),
-                     [&](const Engine& engine) { return asked_of(engine.name) == asked; });
+                     [&](const Engine& engine) { return source_of_engine(engine.name) == asked; });
 }
 
-// By node: what the certificate says that its engines take at least.
+// By node: the least workspace that the certificate claims for its engines.
 std::vector<Bytes> certified_workspaces(const Plan& plan) {
   std::vector<Bytes> least(plan.nodes.size());
   if (!plan.certificate) return least;
@@ -144,7 +145,7 @@ Check check_engines(const Plan& plan) {
                          node.engine, node.workspace.count(), node.workspace_offset.count());
     });
   }
-  if (versions_in(plan).several) {
+  if (versions_in(plan).is_mixed) {
     wrong.note([] { return "the engines are of several versions of cuDNN"; });
   }
   return verdict("engines", wrong, fmt::format("{} nodes have chosen one", chosen));
@@ -158,17 +159,18 @@ Check check_workspaces(const Plan& plan, const std::vector<Engines>& answers) {
   const std::vector<Bytes> certified = certified_workspaces(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
-    if (planned == asked || answers_as(asked_of(node.engine), answers[i])) {
+    if (planned == asked || has_engine_of(source_of_engine(node.engine), answers[i])) {
       check_certified(plan, i, certified[i], answers[i], wrong);
     }
     if (node.engine.empty()) continue;
-    // Another version of cuDNN, or none, has other engines; what is no cuDNN's can be compared.
-    if (planned != asked && !answers_as(asked_of(node.engine), answers[i])) {
+    // Another version of cuDNN, or none, has other engines. Engines of other sources can be
+    // compared.
+    if (planned != asked && !has_engine_of(source_of_engine(node.engine), answers[i])) {
       ++not_compared;
       continue;
     }
     ++compared;
-    if (is_among(node, answers[i])) continue;
+    if (contains_engine(node, answers[i])) continue;
     wrong.note([&] {
       return fmt::format("'{}' takes engine '{}' with {} bytes, which is none of its {} engines",
                          plan.step.graph->nodes[i].name, node.engine, node.workspace.count(),

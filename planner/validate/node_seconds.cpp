@@ -9,8 +9,8 @@ namespace stowage {
 
 namespace {
 
-/// In tiles of `rows` by `columns`, 32 deep: the operations of all tiles, as if every
-/// multiprocessor were busy, over those that are wanted.
+/// The operations of all tiles of `rows` by `columns`, 32 deep, as if every multiprocessor were
+/// busy, divided by the operations that are needed.
 double cost_of_tiling(const KernelWork& work, double multiprocessors, double rows, double columns) {
   const double tall = std::ceil(work.rows / rows), wide = std::ceil(work.columns / columns);
   const double deep = std::ceil(work.depth / 32) * 32;

@@ -1,6 +1,6 @@
-// What a node takes on a processor: the validator's own count, from the definitions in
-// docs/plan-file.md ("Seconds"). It shares nothing with the planner's rates but the plan's figures
-// and what the step says of the node (estimator/memory/kernel_work.hpp).
+// node_seconds: the seconds of a node on a processor, computed by the validator itself from the
+// definitions in docs/plan-file.md ("Seconds"). It shares nothing with the planner's rates but the
+// plan's figures and the step's description of the node (estimator/memory/kernel_work.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace stowage {
 
-// A rate of 0 is one that is not known: it limits nothing.
+// The seconds that an amount takes. A rate of 0 is not known and limits nothing.
 [[nodiscard]] constexpr double seconds_at(double amount, double rate) {
   return rate > 0 ? amount / rate : 0;
 }

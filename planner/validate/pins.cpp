@@ -1,5 +1,5 @@
-// The plan's pins: which nodes and storages are where they have to be. What is pinned is what the
-// plan lists by name; no pattern is looked at.
+// Checks that pinned nodes and storages are where the plan's pins put them. The plan lists pinned
+// nodes and storages by name; patterns are not read.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 //                CPU both count as done when it begins; what it touches is then its own until it
 //                ends (running_nodes.hpp)
 //
-// A copy in flight is worth nothing at its destination until it ends, and its storage may not be
+// A copy under way has no value at its destination until it ends, and its storage may not be
 // written meanwhile on either side.
 #include <fmt/format.h>
 
@@ -28,22 +28,22 @@ namespace {
 constexpr std::int64_t nothing = -1;  // a version: no value yet, or not a whole one
 
 struct Copy {
-  const Residence* residence = nullptr;  // null: no room for it
+  const Residence* residence = nullptr;  // null: no place for it
   std::int64_t version = nothing;
   bool at_start = false;  // claimed: was there, valid, when the step started
 };
 
-struct Flight {
+struct RunningCopy {
   const Transfer* transfer = nullptr;  // null: none under way
   const Residence* destination = nullptr;
   std::int64_t version = nothing;  // of the source when it began
 };
 
-/// What begins and what ends at each boundary, in the plan's order.
+/// The entries that begin and end at each boundary, in the order of the plan.
 template <typename Entry>
-struct Agenda {
+struct BoundaryEvents {
   std::vector<std::vector<const Entry*>> begins, ends;
-  explicit Agenda(std::size_t boundaries) : begins(boundaries), ends(boundaries) {}
+  explicit BoundaryEvents(std::size_t boundaries) : begins(boundaries), ends(boundaries) {}
   void add(const Entry& entry, std::int32_t begin, std::int32_t end) {
     begins[static_cast<std::size_t>(begin)].push_back(&entry);
     ends[static_cast<std::size_t>(end)].push_back(&entry);
@@ -59,9 +59,9 @@ std::size_t direction_index(const Plan& plan, const Transfer& transfer) {
   return static_cast<std::size_t>(direction_of(plan, transfer));
 }
 
-class Walk {
+class PresenceWalk {
  public:
-  explicit Walk(const Plan& plan);
+  explicit PresenceWalk(const Plan& plan);
   std::vector<Check> run();
 
  private:
@@ -72,12 +72,12 @@ class Walk {
   void check_held(std::int32_t t, StorageId storage, bool temporary);
   void finish();
 
-  void claim_what_is_there(std::size_t side);
+  void mark_present_at_start(std::size_t side);
   void change_residences(std::size_t side, std::size_t t);
   void begin_upload(const Transfer& upload);
   void begin_download(const Transfer& download);
-  void depart(const Transfer& transfer, const Copy& from, Copy& to);
-  void arrive(const Transfer& transfer);
+  void start_copy(const Transfer& transfer, const Copy& from, Copy& to);
+  void finish_copy(const Transfer& transfer);
   void read(std::int32_t t, std::size_t side, StorageId storage);
   void write(std::int32_t t, std::size_t side, StorageId storage);
 
@@ -92,27 +92,28 @@ class Walk {
   const StepGraph& graph_;
   const std::int32_t steps_;
   const std::array<std::vector<Residence>, 2> all_;          // by side
-  std::array<Agenda<Residence>, 2> residences_;              // by side
-  std::array<Agenda<Transfer>, 2> transfers_;                // by direction
+  std::array<BoundaryEvents<Residence>, 2> residences_;      // by side
+  std::array<BoundaryEvents<Transfer>, 2> transfers_;        // by direction
   std::vector<std::vector<std::int32_t>> issued_, awaited_;  // the CPU's nodes, by boundary
   RunningNodes running_;
-  std::array<std::vector<Copy>, 2> copies_;     // by side, storage
-  std::array<std::vector<Flight>, 2> flights_;  // by direction, storage
-  std::vector<std::int64_t> newest_;            // by storage
-  std::vector<bool> outlives_step_;             // by storage: what one step leaves to the next
+  std::array<std::vector<Copy>, 2> copies_;                 // by side, storage
+  std::array<std::vector<RunningCopy>, 2> running_copies_;  // by direction, storage
+  std::vector<std::int64_t> newest_;                        // by storage
+  std::vector<bool> outlives_step_;  // by storage: what one step leaves to the next
   std::int64_t reads_ = 0, writes_ = 0, temporaries_ = 0, kept_ = 0;
   Violations inputs_, outputs_, temporary_, placed_, current_, steady_;
 };
 
-Walk::Walk(const Plan& plan)
+PresenceWalk::PresenceWalk(const Plan& plan)
     : plan_(plan),
       graph_(*plan.step.graph),
       steps_(static_cast<std::int32_t>(plan.nodes.size())),
       all_{residences_on(plan, static_cast<Device>(0)),
            residences_on(plan, static_cast<Device>(1))},
-      residences_{Agenda<Residence>(plan.nodes.size() + 1),
-                  Agenda<Residence>(plan.nodes.size() + 1)},
-      transfers_{Agenda<Transfer>(plan.nodes.size() + 1), Agenda<Transfer>(plan.nodes.size() + 1)},
+      residences_{BoundaryEvents<Residence>(plan.nodes.size() + 1),
+                  BoundaryEvents<Residence>(plan.nodes.size() + 1)},
+      transfers_{BoundaryEvents<Transfer>(plan.nodes.size() + 1),
+                 BoundaryEvents<Transfer>(plan.nodes.size() + 1)},
       issued_(plan.nodes.size() + 1),
       awaited_(plan.nodes.size() + 1),
       running_(plan) {
@@ -129,13 +130,13 @@ Walk::Walk(const Plan& plan)
     awaited_[static_cast<std::size_t>(window.end)].push_back(t);
   }
   for (auto& side : copies_) side.resize(graph_.storages.size());
-  for (auto& direction : flights_) direction.resize(graph_.storages.size());
+  for (auto& direction : running_copies_) direction.resize(graph_.storages.size());
   for (const Storage& storage : graph_.storages) {
     newest_.push_back(storage.persistence == Persistence::transient ? nothing : 0);
   }
 }
 
-std::vector<Check> Walk::run() {
+std::vector<Check> PresenceWalk::run() {
   find_unpinned();
   start();
   for (std::int32_t t = 0; t < steps_; ++t) {
@@ -163,8 +164,8 @@ std::vector<Check> Walk::run() {
                               kept_))};
 }
 
-// A copy runs beside kernels only from and to pinned memory.
-void Walk::find_unpinned() {
+// Finds copies that are not from or to pinned memory: only those run beside kernels.
+void PresenceWalk::find_unpinned() {
   std::vector<bool> pageable(graph_.storages.size(), false), pinned = pageable;
   for (const Residence& r : residences_in(plan_, MemoryKind::pageable)) {
     pageable[r.storage.index()] = true;
@@ -186,8 +187,9 @@ void Walk::find_unpinned() {
   }
 }
 
-/// What one step leaves to the next: persistent, and not overwritten before it is read.
-std::vector<bool> outliving(const StepGraph& graph) {
+/// By storage: whether one step leaves its value to the next: persistent, and not overwritten
+/// before it is read.
+std::vector<bool> carried_over_storages(const StepGraph& graph) {
   std::vector<bool> read_first(graph.storages.size(), false), written = read_first;
   for (const KernelNode& node : graph.nodes) {
     for (const TensorView& view : node.reads) {
@@ -203,18 +205,18 @@ std::vector<bool> outliving(const StepGraph& graph) {
   return read_first;
 }
 
-void Walk::start() {
-  outlives_step_ = outliving(graph_);
+void PresenceWalk::start() {
+  outlives_step_ = carried_over_storages(graph_);
 
   change_residences(gpu, 0);
   change_residences(cpu, 0);
-  claim_what_is_there(gpu);
-  claim_what_is_there(cpu);
+  mark_present_at_start(gpu);
+  mark_present_at_start(cpu);
 }
 
-// What outlives the step and has a residence from 0 is there, unless a copy to it begins at 0; an
-// input is on the host.
-void Walk::claim_what_is_there(std::size_t side) {
+// A storage that outlives the step and has a residence from 0 is there at the start, unless a copy
+// to it begins at 0. An input is on the host.
+void PresenceWalk::mark_present_at_start(std::size_t side) {
   for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
     Copy& held = copies_[side][i];
     const Persistence persistence = graph_.storages[i].persistence;
@@ -234,7 +236,7 @@ void Walk::claim_what_is_there(std::size_t side) {
   }
 }
 
-void Walk::change_residences(std::size_t side, std::size_t t) {
+void PresenceWalk::change_residences(std::size_t side, std::size_t t) {
   if (t < static_cast<std::size_t>(steps_)) {  // what lasts to the end is looked at there
     for (const Residence* r : residences_[side].ends[t]) {
       Copy& held = copy(side, r->storage);
@@ -245,29 +247,29 @@ void Walk::change_residences(std::size_t side, std::size_t t) {
   for (const Residence* r : residences_[side].begins[t]) copy(side, r->storage).residence = r;
 }
 
-void Walk::pass_boundary(std::int32_t t) {
+void PresenceWalk::pass_boundary(std::int32_t t) {
   const auto at = static_cast<std::size_t>(t);
   for (const std::int32_t node : awaited_[at]) running_.finish(node);
   if (t > 0) change_residences(cpu, at);
   for (const Transfer* d : transfers_[down].begins[at]) begin_download(*d);
-  for (const Transfer* d : transfers_[down].ends[at]) arrive(*d);
+  for (const Transfer* d : transfers_[down].ends[at]) finish_copy(*d);
   if (t > 0) change_residences(gpu, at);
   for (const Transfer* u : transfers_[up].begins[at]) begin_upload(*u);
-  for (const Transfer* u : transfers_[up].ends[at]) arrive(*u);
+  for (const Transfer* u : transfers_[up].ends[at]) finish_copy(*u);
   for (const std::int32_t node : issued_[at]) {
     running_.issue(node);
     run_node(node);
   }
 }
 
-std::string Walk::what(const Transfer& transfer) const {
+std::string PresenceWalk::what(const Transfer& transfer) const {
   return fmt::format("{} of {} from {} to {}",
                      direction_of(plan_, transfer) == Direction::h2d ? "upload" : "download",
                      storage_label(plan_, transfer.storage), step_label(plan_, transfer.begin),
                      step_label(plan_, transfer.end));
 }
 
-void Walk::begin_upload(const Transfer& upload) {
+void PresenceWalk::begin_upload(const Transfer& upload) {
   const Copy& from = copy(cpu, upload.storage);
   Copy& to = copy(gpu, upload.storage);
   if (to.residence == nullptr || to.residence->steps.begin != upload.begin ||
@@ -277,10 +279,10 @@ void Walk::begin_upload(const Transfer& upload) {
   if (from.residence == nullptr || from.residence->steps.end < std::min(upload.end + 1, steps_)) {
     placed_.note([&] { return what(upload) + " has no host residence that outlasts it"; });
   }
-  depart(upload, from, to);
+  start_copy(upload, from, to);
 }
 
-void Walk::begin_download(const Transfer& download) {
+void PresenceWalk::begin_download(const Transfer& download) {
   const Copy& from = copy(gpu, download.storage);
   Copy& to = copy(cpu, download.storage);
   if (from.residence == nullptr || download.end > from.residence->steps.end) {
@@ -289,14 +291,15 @@ void Walk::begin_download(const Transfer& download) {
   if (to.residence == nullptr || download.end > to.residence->steps.end) {
     placed_.note([&] { return what(download) + " has no host residence all the way"; });
   }
-  depart(download, from, to);
+  start_copy(download, from, to);
 }
 
-void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
-  running_.depart(transfer, what(transfer));
-  Flight& flight = flights_[direction_index(plan_, transfer)][transfer.storage.index()];
-  if (flight.transfer != nullptr) {
-    placed_.note([&] { return what(transfer) + " begins during " + what(*flight.transfer); });
+void PresenceWalk::start_copy(const Transfer& transfer, const Copy& from, Copy& to) {
+  running_.start_copy(transfer, what(transfer));
+  RunningCopy& running =
+      running_copies_[direction_index(plan_, transfer)][transfer.storage.index()];
+  if (running.transfer != nullptr) {
+    placed_.note([&] { return what(transfer) + " begins during " + what(*running.transfer); });
     return;
   }
   if (from.version == nothing || from.version != newest(transfer.storage)) {
@@ -306,18 +309,19 @@ void Walk::depart(const Transfer& transfer, const Copy& from, Copy& to) {
     });
   }
   to.version = nothing;
-  flight = {&transfer, to.residence, from.version};
+  running = {&transfer, to.residence, from.version};
 }
 
-void Walk::arrive(const Transfer& transfer) {
-  Flight& flight = flights_[direction_index(plan_, transfer)][transfer.storage.index()];
-  if (flight.transfer != &transfer) return;  // one that could not depart
+void PresenceWalk::finish_copy(const Transfer& transfer) {
+  RunningCopy& running =
+      running_copies_[direction_index(plan_, transfer)][transfer.storage.index()];
+  if (running.transfer != &transfer) return;  // it could not start
   Copy& to = copy(direction_of(plan_, transfer) == Direction::h2d ? gpu : cpu, transfer.storage);
-  if (to.residence != nullptr && to.residence == flight.destination) to.version = flight.version;
-  flight = {};
+  if (to.residence != nullptr && to.residence == running.destination) to.version = running.version;
+  running = {};
 }
 
-void Walk::run_node(std::int32_t t) {
+void PresenceWalk::run_node(std::int32_t t) {
   const auto at = static_cast<std::size_t>(t);
   const KernelNode& node = graph_.nodes[at];
   const auto side = static_cast<std::size_t>(device_of(plan_, plan_.nodes[at]));
@@ -344,8 +348,8 @@ void Walk::run_node(std::int32_t t) {
   }
 }
 
-// What is not there at all is said elsewhere.
-void Walk::check_held(std::int32_t t, StorageId storage, bool temporary) {
+// A missing residence is reported elsewhere.
+void PresenceWalk::check_held(std::int32_t t, StorageId storage, bool temporary) {
   const Residence* residence = copy(cpu, storage).residence;
   const std::int32_t end = window_of(plan_, NodeId{t}).end;
   if (residence == nullptr || residence->steps.end >= end) return;
@@ -356,7 +360,7 @@ void Walk::check_held(std::int32_t t, StorageId storage, bool temporary) {
   });
 }
 
-void Walk::read(std::int32_t t, std::size_t side, StorageId storage) {
+void PresenceWalk::read(std::int32_t t, std::size_t side, StorageId storage) {
   ++reads_;
   const Copy& held = copy(side, storage);
   if (held.version != nothing && held.version == newest(storage)) return;
@@ -369,9 +373,9 @@ void Walk::read(std::int32_t t, std::size_t side, StorageId storage) {
   });
 }
 
-void Walk::write(std::int32_t t, std::size_t side, StorageId storage) {
+void PresenceWalk::write(std::int32_t t, std::size_t side, StorageId storage) {
   ++writes_;
-  for (const auto& direction : flights_) {
+  for (const auto& direction : running_copies_) {
     const Transfer* under_way = direction[storage.index()].transfer;
     if (under_way == nullptr) continue;
     current_.note([&] {
@@ -390,7 +394,7 @@ void Walk::write(std::int32_t t, std::size_t side, StorageId storage) {
   if (held.residence != nullptr) held.version = version;
 }
 
-void Walk::finish() {
+void PresenceWalk::finish() {
   for (std::size_t i = 0; i < graph_.storages.size(); ++i) {
     const StorageId storage = StorageId::of(i);
     if (outlives_step_[i] && !copy(gpu, storage).at_start && !copy(cpu, storage).at_start) {
@@ -429,6 +433,6 @@ void Walk::finish() {
 
 }  // namespace
 
-std::vector<Check> check_presence(const Plan& plan) { return Walk(plan).run(); }
+std::vector<Check> check_presence(const Plan& plan) { return PresenceWalk(plan).run(); }
 
 }  // namespace stowage

@@ -11,7 +11,7 @@ namespace stowage {
 RunningNodes::RunningNodes(const Plan& plan)
     : plan_(plan), holds_(plan.step.graph->storages.size()) {}
 
-/// Each storage once.
+/// The storages that a node touches, each once.
 std::vector<RunningNodes::Touched> RunningNodes::touched_by(std::int32_t node) const {
   const KernelNode& kernel = plan_.kernel(NodeId{node});
   std::vector<Touched> touched;
@@ -29,7 +29,7 @@ std::vector<RunningNodes::Touched> RunningNodes::touched_by(std::int32_t node) c
   return touched;
 }
 
-// One lane: what was issued before is done before. So only the order of issue can be wrong.
+// The CPU is one lane: nodes finish in the order of their issue. So only that order can be wrong.
 void RunningNodes::issue(std::int32_t node) {
   ++issued_;
   if (window_of(plan_, NodeId{node}).length() > 1) ++beside_;
@@ -68,7 +68,7 @@ void RunningNodes::run(std::int32_t node) {
 }
 
 // An upload only reads the host's copy, a download writes it.
-void RunningNodes::depart(const Transfer& transfer, std::string_view label) {
+void RunningNodes::start_copy(const Transfer& transfer, std::string_view label) {
   const bool writes = direction_of(plan_, transfer) == Direction::d2h;
   for (const Hold& hold : holds_[transfer.storage.index()]) {
     if (!hold.writes && !writes) continue;

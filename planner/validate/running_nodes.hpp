@@ -1,8 +1,8 @@
-// RunningNodes: which of the CPU's nodes are under way, and what they hold on to.
+// RunningNodes: the CPU's nodes that are under way, and the storages that they use meanwhile.
 //
 // A node on the CPU runs at any time from its window's begin to its end (planner/plan/plan.hpp).
-// Meanwhile nobody may write what it reads, and nobody may touch what it writes, but for nodes of
-// the CPU that wait behind it.
+// Meanwhile nothing may write what it reads, and nothing may touch what it writes, except nodes of
+// the CPU that are issued after it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ class RunningNodes {
   /// The plan is kept by reference.
   explicit RunningNodes(const Plan& plan);
 
-  // What happens, in its order; nodes by their step.
-  void issue(std::int32_t node);   ///< one of the CPU's, at its window's begin
-  void finish(std::int32_t node);  ///< the same, at its window's end
-  void run(std::int32_t node);     ///< one of the GPU's
-  void depart(const Transfer& transfer, std::string_view label);
+  // The events, to be called in their order; nodes by their step.
+  void issue(std::int32_t node);   ///< a node of the CPU, at its window's begin
+  void finish(std::int32_t node);  ///< a node of the CPU, at its window's end
+  void run(std::int32_t node);     ///< a node of the GPU
+  void start_copy(const Transfer& transfer, std::string_view label);
 
-  /// "CPU windows".
+  /// The check "CPU windows".
   [[nodiscard]] Check check() const;
 
  private:

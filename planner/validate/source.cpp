@@ -1,4 +1,4 @@
-// The plan's step against what the description in the plan lowers to today.
+// Compares the plan's step with what the description in the plan lowers to in this version.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace stowage {
 
 namespace {
 
-// Lowering must cost no more than the plan is long: a plan of a few lines must not be able to ask
-// for a `repeat:` times a number of micro-batches. Views alone are no kernel calls, so that a step
-// has more operators than a plan has nodes, but not many times more.
+// Limits the work of lowering by the length of the plan: a plan of a few lines must not be able to
+// demand a `repeat:` times a number of micro-batches. Views are no kernel calls, so a step has more
+// operators than a plan has nodes, but not many times more.
 constexpr std::int64_t most_operators_a_node = 16;
 constexpr std::int64_t operators_of_any_plan = 1000;
 

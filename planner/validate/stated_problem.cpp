@@ -28,7 +28,7 @@ Side side_pinned(Pin pin) {
   return Side::open;
 }
 
-// By the scope, where nobody pinned the node itself.
+// The side of a node: that of its own pin, else that of the scope.
 Side node_side(const Plan& plan, std::size_t node, const BoundScope& scope) {
   const Pin pin = plan.pins.of(NodeId::of(node));
   if (pin != Pin::free) return side_pinned(pin);
@@ -67,7 +67,7 @@ class Statement {
       : plan_(plan), scope_(scope), rule_(rule) {}
 
   BoundProblem run() && {
-    problem_.limit = plan_.inputs.budget.count();
+    problem_.limit = plan_.inputs.budget.bytes.count();
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) add_node(i);
     for (const NodeWorkspace& each : plan_.certificate->workspaces) {
       problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =
@@ -101,7 +101,8 @@ class Statement {
     problem_.nodes.push_back(std::move(node));
   }
 
-  // Temporaries belong to their node, workspaces where nodes share none.
+  // Whether a plan places the storage: temporaries belong to their node, and so do workspaces
+  // unless nodes share them.
   [[nodiscard]] bool is_placed(StorageId storage) const {
     const StorageClass of = plan_.storage(storage).storage_class;
     if (of == StorageClass::workspace) return plan_.step.graph->kernel_set().shares_scratch;
@@ -134,7 +135,7 @@ class Statement {
     item.bytes = in_granules(plan_.bytes(id));
     item.touches = std::move(touches_[id.index()]);
     const bool written = std::ranges::any_of(item.touches, &BoundTouch::writes);
-    // What lasts, unless each step makes it anew, is there in the next step; its value is wanted
+    // A persistent value that the step does not make anew is there in the next step. It is needed
     // then, even where the first node only writes.
     item.goes_round = storage.persistence == Persistence::persistent &&
                       (!written || storage.carries_over || item.touches.front().reads);
@@ -161,7 +162,7 @@ class Statement {
     return problem_.nodes[static_cast<std::size_t>(touch.step)].side == Side::gpu;
   }
 
-  /// No place on the GPU takes less.
+  /// The bytes rounded up to granules: no place on the GPU takes less.
   [[nodiscard]] std::int64_t in_granules(Bytes bytes) const {
     return round_up(bytes, plan_.certificate->granule).count();
   }
@@ -194,8 +195,9 @@ std::string outside_scope(const Plan& plan, const BoundScope& scope) {
     for (std::size_t gap = 0; gap < item.gaps.size(); ++gap) {
       if (item.gaps[gap] != Side::gpu) continue;
       const std::int32_t from = item.touches[gap].step, to = item.touches[item.after(gap)].step;
-      const bool kept = gap + 1 < item.touches.size() ? stays.joins(storage, from, to)
-                                                      : stays.joins_over_the_end(storage, from, to);
+      const bool kept = gap + 1 < item.touches.size()
+                            ? stays.stays_between(storage, from, to)
+                            : stays.stays_over_step_end(storage, from, to);
       if (kept) continue;
       return fmt::format("{} is not kept from {} to {}", storage_label(plan, storage),
                          step_label(plan, from), step_label(plan, to));

@@ -1,7 +1,7 @@
-// stated_problem: what a bound is about, stated from the plan alone: its step, machine and pins,
-// and of its certificate the scope and the least workspaces.
+// stated_problem: the problem of a bound, stated from the plan alone: from its step, machine and
+// pins, and from the scope and the least workspaces of its certificate.
 //
-// docs/planner.md has the definition ("The problem"); the planner's own statement of it
+// docs/planner.md has the definition ("The problem"). The planner's own statement of it
 // (planner/problem) is not used here, nor is anything that the plan decides.
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace stowage {
 
-/// What a second of each lane counts; `bytes`: copies count their bytes, and nothing else counts.
+/// The weight of a second on each lane; with `bytes` copies count their bytes, and nothing else
+/// counts.
 struct CostRule {
   double gpu = 1, cpu = 1, uploads = 1, downloads = 1;
   bool bytes = false;
@@ -21,8 +22,8 @@ struct CostRule {
 [[nodiscard]] BoundProblem stated_problem(const Plan& plan, const BoundScope& scope,
                                           const CostRule& rule);
 
-/// The first thing in the plan that the scope does not allow, in words; "": the bound is of plans
-/// like this one.
+/// The first thing in the plan that the scope does not allow, in words; "": the plan is within the
+/// scope.
 [[nodiscard]] std::string outside_scope(const Plan& plan, const BoundScope& scope);
 
 /// "plans that compute on the GPU and keep weights there".

@@ -1,5 +1,5 @@
-// For the checks of what has to stay on the GPU: who uses a storage, and whether it is there in
-// between.
+// For checks of storages that have to stay on the GPU: the uses of a storage, and whether it stays
+// there in between.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,22 @@ struct Use {
   bool reads = false;
 };
 
-/// Nodes that read or write each storage, in order, one entry a node.
+/// By storage: the nodes that read or write it, in order, one entry a node.
 [[nodiscard]] std::vector<std::vector<Use>> uses_of(const Plan& plan);
 
-/// Where on the GPU each storage lies, stretch by stretch.
+/// The ranges of steps in which each storage is on the GPU.
 class Stays {
  public:
   explicit Stays(const Plan& plan);
 
-  /// One stretch from one node to a later one.
-  [[nodiscard]] bool joins(StorageId storage, std::int32_t from, std::int32_t to) const {
+  /// Whether one range covers a node and a later one.
+  [[nodiscard]] bool stays_between(StorageId storage, std::int32_t from, std::int32_t to) const {
     return any(storage,
                [&](StepRange range) { return range.contains(from) && range.contains(to); });
   }
-  /// One stretch from a node over the step's end to a node of the next step.
-  [[nodiscard]] bool joins_over_the_end(StorageId storage, std::int32_t from,
-                                        std::int32_t to) const {
+  /// Whether the storage stays from a node over the step's end to a node of the next step.
+  [[nodiscard]] bool stays_over_step_end(StorageId storage, std::int32_t from,
+                                         std::int32_t to) const {
     return !arrives_at_start_[storage.index()] && any(storage, [&](StepRange range) {
       return range.contains(from) && range.end == steps_;
     }) && any(storage, [&](StepRange range) { return range.contains(to) && range.begin == 0; });
@@ -47,20 +47,21 @@ class Stays {
   std::vector<bool> arrives_at_start_;
 };
 
-/// Whether what one step leaves in the storage is read by the next.
+/// Whether the next step reads the value that this step leaves in the storage.
 [[nodiscard]] bool goes_round(const Storage& storage, const std::vector<Use>& uses);
 
-/// From each of these uses to the next, round the step's end too where the value goes round.
+/// Calls visit(from, to, reads, stays) for each use and the next one, and where `round` is set also
+/// for the last use and the first use of the next step.
 template <typename Visit>
 void visit_gaps(const Stays& stays, StorageId storage, const std::vector<Use>& uses, bool round,
                 const Visit& visit) {
   for (std::size_t i = 1; i < uses.size(); ++i) {
     visit(uses[i - 1].step, uses[i].step, uses[i].reads,
-          stays.joins(storage, uses[i - 1].step, uses[i].step));
+          stays.stays_between(storage, uses[i - 1].step, uses[i].step));
   }
   if (!round || uses.empty()) return;
   const std::int32_t last = uses.back().step, first = uses.front().step;
-  visit(last, first, true, stays.joins_over_the_end(storage, last, first));
+  visit(last, first, true, stays.stays_over_step_end(storage, last, first));
 }
 
 }  // namespace stowage

@@ -1,5 +1,5 @@
-// The plan as a table: are its enumerators, ids, ranges, orders and sizes such that the other
-// checks may index and add without looking again?
+// Checks the plan as a table: whether its enumerators, ids, ranges, orders and sizes are such that
+// the other checks may index and add without looking again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void check_settings(const Plan& plan, Violations& wrong) {
   }
   const std::pair<const char*, Bytes> sizes[] = {
       {"available", plan.inputs.available},
-      {"budget", plan.inputs.budget},
+      {"budget", plan.inputs.budget.bytes},
       {"gpu_peak", plan.totals.gpu_peak},
       {"arena", plan.totals.arena},
       {"host_peak", plan.totals.host_peak},
@@ -106,7 +106,7 @@ void check_times(const PlanTotals& totals, Violations& wrong) {
   }
 }
 
-// The plan's tables are as long as the step's.
+// Checks that the plan's tables are as long as the step's.
 void check_tables(const Plan& plan, Violations& wrong) {
   const StepGraph& graph = *plan.step.graph;
   if (graph.nodes.empty()) wrong.note([] { return "there are no nodes"; });
@@ -279,7 +279,7 @@ Check check_structure(const Plan& plan) {
   check_times(plan.totals, wrong);
   check_tables(plan, wrong);
   check_pin_tables(plan, wrong);
-  // Without tables of a sane length nothing else can be put into words.
+  // Messages about sizes need tables of the right length.
   if (wrong.count == 0) check_sizes(plan, wrong);
   std::size_t residences = 0;
   if (wrong.count == 0) {

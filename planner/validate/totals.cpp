@@ -51,9 +51,11 @@ std::vector<std::size_t> issue_order(const Plan& plan) {
   return order;
 }
 
-// Four lanes. Boundary t is reached when the GPU's nodes before it and the CPU's until it are done.
-// Then the downloads of t start when their lane is free, and the uploads of t, which wait for every
-// download until t as well; node t and the CPU's nodes of t wait for every copy until t.
+// Simulates the step on four lanes, boundary by boundary:
+// 1. Boundary t is reached when the GPU's nodes before it and the CPU's nodes until it are done.
+// 2. The downloads of t start when their lane is free; so do the uploads of t, which also wait for
+// every download until t.
+// 3. Node t and the CPU's nodes of t wait for every copy until t.
 double simulated_step(const Plan& plan) {
   const std::size_t steps = plan.nodes.size();
   std::vector<std::vector<const Transfer*>> beginning(steps + 1);
@@ -64,15 +66,15 @@ double simulated_step(const Plan& plan) {
   auto next = queue.begin();
   std::vector<double> copied(steps + 1, 0);      // when every copy until t is done
   std::vector<double> downloaded(steps + 1, 0);  // when every download until t is done
-  std::vector<double> hosted(steps + 1, 0);      // when every node of the CPU until t is done
+  std::vector<double> cpu_done(steps + 1, 0);    // when every node of the CPU until t is done
   double reached = 0, uploading = 0, downloading = 0, on_cpu = 0;  // when each lane is free
   for (std::size_t t = 0; t <= steps; ++t) {
     if (t > 0) {
       copied[t] = std::max(copied[t], copied[t - 1]);
       downloaded[t] = std::max(downloaded[t], downloaded[t - 1]);
-      hosted[t] = std::max(hosted[t], hosted[t - 1]);
+      cpu_done[t] = std::max(cpu_done[t], cpu_done[t - 1]);
     }
-    reached = std::max(reached, hosted[t]);
+    reached = std::max(reached, cpu_done[t]);
     for (const Transfer* download : beginning[t]) {
       if (direction_of(plan, *download) != Direction::d2h) continue;
       downloading = std::max(downloading, reached) + transfer_seconds(plan, *download);
@@ -92,7 +94,7 @@ double simulated_step(const Plan& plan) {
       const StepRange window = window_of(plan, NodeId::of(*next));
       if (static_cast<std::size_t>(window.begin) != t) break;
       on_cpu = std::max(on_cpu, reached) + node_seconds(plan, *next);
-      double& done = hosted[static_cast<std::size_t>(window.end)];
+      double& done = cpu_done[static_cast<std::size_t>(window.end)];
       done = std::max(done, on_cpu);
     }
     if (device_of(plan, plan.nodes[t]) == Device::gpu) reached += node_seconds(plan, t);
@@ -128,8 +130,8 @@ Check check_bytes(const Plan& plan) {
                              format_bytes(Bytes(downloaded)), plan.transfers.size()));
 }
 
-// The bound is of plans that compute on the GPU, but for what is pinned to the CPU; the updates are
-// free to go where they like.
+// The bound is of plans that compute on the GPU, except nodes that are pinned to the CPU; updates
+// may run on either side.
 Check check_transfer_bound(const Plan& plan) {
   const Bytes bound = plan.totals.pcie_lower_bound;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -168,17 +170,18 @@ Check check_seconds(std::string name, std::string_view field, double claimed, do
   return verdict(std::move(name), wrong, fmt::format("{} s", counted));
 }
 
-// With room for everything a step costs its nodes, each where it is cheaper at best and on the GPU
-// at worst, but for pinned ones, and at worst one upload an input and the copies that pins cause.
-struct WithoutBudget {
+// The costs of a step with unlimited memory. At best each node is on its cheaper side. At worst
+// every node that is not pinned to the CPU is on the GPU, each input is uploaded once, and pins
+// cause copies.
+struct UnlimitedCosts {
   double least_nodes = 0;
   double gpu_nodes = 0;  ///< pinned ones where they are pinned to
   double cpu_nodes = 0;  ///< of these, the ones on the CPU
   double inputs = 0;     ///< uploads of inputs, and what pins copy
 };
 
-/// Storages that pins make cross the link: those that live on the CPU, and those that a node there
-/// touches.
+/// By storage: whether pins make it cross the link: it lives on the CPU, or a node there touches
+/// it.
 std::vector<bool> crossing(const Plan& plan) {
   std::vector<bool> crosses(plan.step.graph->storages.size());
   for (std::size_t i = 0; i < crosses.size(); ++i) {
@@ -193,7 +196,8 @@ std::vector<bool> crossing(const Plan& plan) {
   return crosses;
 }
 
-// At worst each read on the GPU of what crosses is an upload, and each write there a download.
+// The worst case: each read on the GPU of such a storage is an upload, and each write there a
+// download.
 double copies_of_pins(const Plan& plan) {
   double seconds = 0;
   if (plan.pins.empty()) return seconds;
@@ -216,8 +220,8 @@ double copies_of_pins(const Plan& plan) {
   return seconds;
 }
 
-WithoutBudget without_budget(const Plan& plan) {
-  WithoutBudget seconds;
+UnlimitedCosts unlimited_costs(const Plan& plan) {
+  UnlimitedCosts seconds;
   seconds.inputs = copies_of_pins(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const Pin pin = plan.pins.of(NodeId::of(i));
@@ -247,7 +251,7 @@ bool within(double value, double least, double most) {
   return value >= least * (1 - tolerance) && value <= most * (1 + tolerance);
 }
 
-// What gap() and overhead_gap() would say, and that both are shares.
+// Checks the figures that gap() and overhead_gap() use: both must be shares.
 Check check_cost_bound(const Plan& plan) {
   Violations wrong;
   const PlanTotals& totals = plan.totals;
@@ -277,7 +281,7 @@ Check check_cost_bound(const Plan& plan) {
                          all_gpu);
     });
   }
-  const WithoutBudget free = without_budget(plan);
+  const UnlimitedCosts free = unlimited_costs(plan);
   if (!within(all_gpu, free.least_nodes, free.gpu_nodes + free.inputs)) {
     wrong.note([&] {
       return fmt::format("all_gpu_cost_seconds {} is not between {} and {}", all_gpu,
@@ -287,13 +291,13 @@ Check check_cost_bound(const Plan& plan) {
   return verdict("cost bound", wrong, fmt::format("{} s, no plan under {} s", cost, bound));
 }
 
-// The plan's own step is simulated; of the all-GPU one only the limits are known here: what is
+// Simulates the plan's own step. Of the all-GPU step only the limits are known here: nodes that are
 // pinned to the CPU may run beside the rest.
 Check check_step_time(const Plan& plan) {
   Check check =
       check_seconds("step time", "step_seconds", plan.totals.step_seconds, simulated_step(plan));
   const double all_gpu = plan.totals.all_gpu_step_seconds;
-  const WithoutBudget free = without_budget(plan);
+  const UnlimitedCosts free = unlimited_costs(plan);
   const double least = std::max(free.gpu_nodes - free.cpu_nodes, free.cpu_nodes);
   if (!within(all_gpu, least, free.gpu_nodes + free.inputs)) {
     const std::string range = fmt::format("all_gpu_step_seconds {} is not between {} and {}",
@@ -304,7 +308,7 @@ Check check_step_time(const Plan& plan) {
   return check;
 }
 
-// The bound is held against the step as it was counted again.
+// Compares the bound with the step as simulated here.
 Check check_step_bound(const Plan& plan) {
   const std::optional<double>& bound = plan.totals.step_lower_bound_seconds;
   if (!bound) return {"step bound", true, "none is claimed"};

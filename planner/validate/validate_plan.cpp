@@ -53,7 +53,7 @@ void append(std::vector<Check>& checks, std::vector<Check> more) {
                 std::make_move_iterator(more.end()));
 }
 
-// A check that an earlier failure made impossible is listed, and is no pass.
+// A check that an earlier failure made impossible is listed as failed.
 void list_unchecked(std::vector<Check>& checks) {
   const auto culprit =
       std::find_if(checks.begin(), checks.end(), [](const Check& check) { return !check.passed; });

@@ -9,6 +9,7 @@
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/item_moves.hpp"
 #include "planner/plan/two_sides.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "tests/support/small_steps.hpp"
 
 using namespace stowage;
@@ -17,7 +18,7 @@ namespace {
 
 std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
-/// Plays a plan as plan.hpp means it, two steps in a row, with a version number a copy.
+/// Executes a plan as plan.hpp defines it, two steps in a row, with a version number for each copy.
 class Playback {
  public:
   Playback(const ResidencyProblem& problem, const Placement& placement, const Plan& plan)
@@ -60,7 +61,7 @@ class Playback {
       return r.storage.value == item && r.steps.contains(step);
     });
   }
-  /// Whether a copy is there when the step starts: `filled_by` is what would bring it.
+  /// Whether a copy is there when the step starts. `filled_by`: the link whose copy would fill it.
   [[nodiscard]] bool there_at_start(std::int32_t item, LinkId filled_by) const {
     const auto& all = filled_by == upload_link ? plan_.in(gpu_memory) : on_host_;
     const bool filled =
@@ -71,7 +72,7 @@ class Playback {
     return covers(all, item, 0) && !filled;
   }
 
-  /// Of the CPU's nodes under way, one that does with an item what nobody may do beside another.
+  /// A node of the CPU under way that uses an item in a way that forbids this use.
   void check_running(std::size_t item, bool writes, std::int32_t but_before) {
     for (const std::int32_t other : running_) {
       if (other < but_before) continue;
@@ -109,7 +110,7 @@ class Playback {
 
   void boundary(std::int32_t t) {
     std::erase_if(running_, [&](std::int32_t i) { return window(i).end == t; });
-    // What no residence covers is gone; a copy that ends here still had its place until here.
+    // A copy without a residence is gone; a copy that ends here still had its place until here.
     for (const bool upload : {false, true}) {
       for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
         const Transfer& transfer = plan_.transfers[k];
@@ -240,7 +241,7 @@ Item weight(const std::string& name, Bytes bytes, std::vector<Touch> touches) {
   return {name, bytes, std::move(touches), true, false, 1e-6, 1e-6};
 }
 
-/// What the placement itself keeps on the GPU at each step, no copy in flight.
+/// By step: the memory that the placement itself keeps on the GPU, without copies in flight.
 std::vector<Bytes> live_at_least(const ResidencyProblem& problem, const Placement& placement) {
   std::vector<Bytes> live(problem.operations.size());
   for (const GpuStay& stay : make_moves(problem, placement).stays) {
@@ -314,7 +315,7 @@ TEST_CASE("a swapped activation leaves as soon as it may and comes back in time"
   }
 }
 
-TEST_CASE("what is not wanted is left unfinished") {
+TEST_CASE("a plan that the caller would discard is left unfinished") {
   ResidencyProblem problem = equal_operations(10);
   problem.items = {{"x",
                     1024_B,
@@ -385,7 +386,7 @@ TEST_CASE("a parameter that stays over the step's end has two residences at one 
   CHECK(plan.in(gpu_memory)[2].steps == StepRange{4, 6});
   CHECK(plan.in(gpu_memory)[0].offset == plan.in(gpu_memory)[2].offset);
   CHECK(plan.totals.arena == 512_B);
-  // Fetched once before node 4, from the copy that the step's end leaves on the host.
+  // Fetched once before node 4, from the host copy of the end of the last step.
   REQUIRE(plan.transfers.size() == 2);
   CHECK(plan.transfers[0].link == upload_link);
   CHECK(plan.transfers[0].end == 4);
@@ -422,7 +423,7 @@ TEST_CASE("optimizer state that the CPU updates stays on the host") {
   CHECK(plan.totals.d2h == 100_B);
   CHECK(Playback(problem, placement, plan).run() == "");
   for (const Residence& residence : plan.in(gpu_memory)) CHECK(residence.storage.value != 2);
-  // No copy reaches the state: it need not be pinned.
+  // No copy moves the state, so it need not be pinned.
   CHECK(plan.in(pinned_memory).size() == 2);
   REQUIRE(plan.in(pageable_memory).size() == 1);
   CHECK(plan.in(pageable_memory).front().storage.value == 2);
@@ -446,7 +447,8 @@ TEST_CASE("random placements: every operation finds its operands, nothing overla
     const Plan tight = assemble_plan(step, problem, placement, {0_B, 0});
     CHECK(Playback(problem, placement, tight).run() == "");
     CHECK(plan.totals.gpu_peak <= plan.totals.arena);
-    // Less than the definition's only where a placement keeps or fetches what nothing reads.
+    // Fewer than by the definition only where a placement keeps or fetches something that nothing
+    // reads.
     const Evaluation evaluation = evaluate(problem, placement);
     CHECK(evaluation.inconsistency == "");
     const std::vector<Bytes> live = live_at_least(problem, placement);

@@ -1,4 +1,5 @@
-// The CPU beside the GPU: what windows win, and that no plan with them has a step below the bounds.
+// The CPU beside the GPU: the time that windows save, and that no plan with windows has a step
+// below the bounds.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -54,14 +55,14 @@ struct Training {
   }
 };
 
-/// Everything on the GPU, but for what is pinned to the CPU.
+/// Everything on the GPU except nodes pinned to the CPU.
 Plan offloaded(ResidencyProblem& problem) {
   const SizedStep step = step_of(problem);
   return assemble_plan(step, problem, all_gpu_placement(problem), {.budget = 1_GiB});
 }
 
-/// Of the plan as it is, or with the GPU waiting for each node of the CPU. `beside`: how many ran
-/// beside it.
+/// The seconds of the step, as planned or with the GPU waiting for each node of the CPU. `beside`:
+/// how many nodes ran beside the GPU.
 double seconds_with(const ResidencyProblem& problem, const Placement& placement, const Plan& plan,
                     bool waits, int* beside = nullptr) {
   std::vector<double> nodes, transfers;
@@ -99,7 +100,7 @@ TEST_CASE("ZeRO-Offload: updates on the CPU run beside backward, not after it") 
   CHECK(plan.totals.step_seconds == doctest::Approx(0.5 + 16 + 0.5 + 2));
   CHECK(seconds_with(problem, all_gpu_placement(problem), plan, true) ==
         doctest::Approx(0.5 + 16.5 + 8));
-  // Issued where the gradient is down, not where the update stands.
+  // Issued when the gradient is down, not at the step of the update.
   for (std::int32_t layer = 0; layer < 8; ++layer) {
     const StepRange window = window_of(plan, NodeId{16 + layer});
     CHECK(window.begin == std::min(16 - layer + 1, 16));
@@ -129,7 +130,7 @@ TEST_CASE("the step of updates on the CPU is that of the busiest lane, but for i
 }
 
 TEST_CASE("a forward operation on the CPU runs beside one on the GPU that does not depend on it") {
-  // Of a gated layer: up and gate read x, the product reads both.
+  // A gated layer: up and gate read x, the product reads both.
   ResidencyProblem problem;
   for (const char* name : {"x", "gate", "up", "product"}) {
     problem.operations.push_back({name, {{1.0, 0_B}}, 1.5, 0_B, Pin::gpu});

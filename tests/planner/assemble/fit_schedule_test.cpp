@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/solve/solve.hpp"
 #include "tests/planner/solve/random_problems.hpp"
 #include "tests/support/small_steps.hpp"
@@ -31,7 +32,7 @@ TEST_CASE("copies in flight shorten the step and never leave the budget") {
     shorter += hides < waits ? 1 : 0;
     ++compared;
     if (narrow.arena > budget) continue;
-    // The known offsets are as good as packing once more.
+    // Known offsets give the same result as packing once more.
     const ArenaClaims kept = kept_claims(placed);
     const ArenaPacking packing = pack_arena(kept.requests, {.enough = budget});
     REQUIRE(packing.peak <= budget);

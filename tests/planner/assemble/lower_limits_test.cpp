@@ -16,16 +16,16 @@ TEST_CASE("a conflict is lowered at one of its three steps") {
   Overflow overflow;
   overflow.bound.held[0] = {0_B, 512_B, 0_B};
   overflow.bound.held[2] = {0_B, 0_B, 1'024_B};
-  const auto ways = ways_out(whole(3), overflow, budget);
+  const auto ways = tightened_limits(whole(3), overflow, budget);
   REQUIRE(ways.size() == 2);
   CHECK(ways[0] == StepLimits{budget, budget - 512_B, budget});
   CHECK(ways[1] == StepLimits{budget, budget, budget - 1'024_B});
 }
 
-TEST_CASE("a limit that is low enough already is no way out") {
+TEST_CASE("a limit that is low enough already is not tightened") {
   Overflow overflow;
   overflow.bound.held[0] = {512_B, 0_B};
-  CHECK(ways_out({budget - 512_B, budget}, overflow, budget).empty());
+  CHECK(tightened_limits({budget - 512_B, budget}, overflow, budget).empty());
 }
 
 TEST_CASE("all steps give the excess, else stretches that are too full one at a time, else half") {
@@ -35,7 +35,7 @@ TEST_CASE("all steps give the excess, else stretches that are too full one at a 
   overflow.memory.assign(20, 0_B);
   overflow.memory[2] = budget - 256_B;
   overflow.memory[15] = budget;
-  const auto ways = ways_out(whole(20), overflow, budget);
+  const auto ways = tightened_limits(whole(20), overflow, budget);
   REQUIRE(ways.size() == 4);
   CHECK(ways[0] == StepLimits(20, budget - 512_B));
   CHECK(ways[1][15] == budget - 1'024_B);  // the fullest first
@@ -50,7 +50,7 @@ TEST_CASE("where much is missing, a quarter and an eighth of it are tried as wel
   overflow.arena = budget + 16_KiB;
   overflow.beyond = {16_KiB, 0_B};
   overflow.memory = {budget, 0_B};
-  const auto ways = ways_out(whole(2), overflow, budget);
+  const auto ways = tightened_limits(whole(2), overflow, budget);
   REQUIRE(ways.size() == 4);
   for (const auto& [way, less] : {std::pair{0, 16_KiB}, {1, 2_KiB}, {2, 4_KiB}, {3, 8_KiB}}) {
     const StepLimits& limits = ways[static_cast<std::size_t>(way)];

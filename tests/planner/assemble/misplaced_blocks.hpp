@@ -1,4 +1,4 @@
-// Whether a placement's blocks lie where they may, looked at pair by pair.
+// Counts blocks of a placement that lie where they may not, compared pair by pair.
 #pragma once
 
 #include <doctest/doctest.h>

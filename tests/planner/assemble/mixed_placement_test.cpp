@@ -11,7 +11,7 @@
 namespace stowage {
 namespace {
 
-/// A chain of layers, each with a weight that takes as long to come as the CPU takes for the layer.
+/// A chain of layers. The upload of each weight takes as long as the layer takes on the CPU.
 ResidencyProblem chain(int layers) {
   ResidencyProblem problem;
   for (int i = 0; i < layers; ++i) {
@@ -34,7 +34,8 @@ ResidencyProblem chain(int layers) {
   return problem;
 }
 
-/// All operations on one side; on the GPU each weight comes when it is wanted and goes again.
+/// All operations on one side; on the GPU each weight is uploaded when it is needed and leaves
+/// again.
 Placement all_on(const ResidencyProblem& problem, Device device) {
   ResidencyProblem pinned = problem;
   for (Operation& operation : pinned.operations) {

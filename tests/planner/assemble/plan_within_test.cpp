@@ -1,4 +1,4 @@
-// What a placement saves is kept where its blocks do not pack at once.
+// A placement whose blocks do not pack at once loses little of what it saves.
 #include "planner/assemble/plan_within.hpp"
 
 #include <doctest/doctest.h>
@@ -6,6 +6,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/source_directory.hpp"
@@ -27,7 +28,7 @@ struct Planned {
   double cost_seconds = 0;
 };
 
-/// At so many percent of what everything on the GPU takes at least.
+/// A plan at so many percent of the least memory with everything on the GPU.
 Planned planned(const std::string& name, std::int64_t batch, int percent,
                 Precision precision = Precision::fp32, Mode mode = Mode::train) {
   const auto rule = rule_workspace_source(8.6);
@@ -38,7 +39,7 @@ Planned planned(const std::string& name, std::int64_t batch, int percent,
   const ResidencyProblem problem =
       make_problem(*step, make_rates(generic_card(24_GiB), usual_host()), {});
   const Plan all =
-      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * percent);
   auto fitted = plan_within(*step, problem, problem, {.budget = budget});
   REQUIRE(fitted.has_value());
@@ -103,7 +104,7 @@ TEST_CASE("sizes that are rounded up in the arena are counted by the solver") {
 
 // A few large blocks fill the arena: limits of steps are too coarse to say which of them has to go,
 // and cost 8 percent of the overhead and more.
-TEST_CASE("what limits of steps lose by lumps is found in the packing") {
+TEST_CASE("eviction finds what limits of steps lose by large items") {
   const Planned plan = planned("resnet18", 16, 60, Precision::amp_bf16);
   const Solution& solution = plan.fitted.solution;
   const double overhead = solution.evaluation.cost_seconds - solution.all_gpu_cost_seconds;

@@ -1,4 +1,5 @@
-// Workspaces that buy no time give way where blocks do not pack, and come back where there is room.
+// Workspaces that save no time are left out where blocks do not pack, and come back where there is
+// a hole for them.
 #include "planner/assemble/spare_workspaces.hpp"
 
 #include <doctest/doctest.h>

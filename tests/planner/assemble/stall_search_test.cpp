@@ -42,7 +42,7 @@ TEST_CASE("moves shorten the step of what swaps by a rule, within the budget") {
       CAPTURE(percent);
       CAPTURE(to_string(policy));
       ++looked_at;
-      const Placement moved = less_stalled(of.step, of.placed, *start, {.budget = budget});
+      const Placement moved = reduce_stalls(of.step, of.placed, *start, {.budget = budget});
       const Evaluation evaluation = evaluate(of.placed, moved);
       CHECK(evaluation.inconsistency == "");
       CHECK(evaluation.peak <= budget);
@@ -50,7 +50,7 @@ TEST_CASE("moves shorten the step of what swaps by a rule, within the budget") {
       CHECK(after <= before);
       if (after < before) ++shorter;
       CHECK((moved == *start) == (after == before));
-      CHECK(less_stalled(of.step, of.placed, *start, {.budget = budget}) == moved);
+      CHECK(reduce_stalls(of.step, of.placed, *start, {.budget = budget}) == moved);
     }
   }
   CHECK(looked_at > 10);
@@ -63,10 +63,10 @@ TEST_CASE("without moves, or stopped, the start stays") {
   const Bytes budget(whole.count() / 100 * 90);
   const StepCase of = case_of_budget(budget);
   const Placement start = placed_by(SwapPolicy::swap_all, of.step, of.placed, budget).value();
-  CHECK(less_stalled(of.step, of.placed, start, {.budget = budget, .most_moves = 0}) == start);
+  CHECK(reduce_stalls(of.step, of.placed, start, {.budget = budget, .most_moves = 0}) == start);
   const StallSearchOptions stopped{.budget = budget, .stop = [] { return true; }};
-  CHECK(less_stalled(of.step, of.placed, start, stopped) == start);
-  CHECK_FALSE(less_stalled(of.step, of.placed, start, {.budget = budget}) == start);
+  CHECK(reduce_stalls(of.step, of.placed, start, stopped) == start);
+  CHECK_FALSE(reduce_stalls(of.step, of.placed, start, {.budget = budget}) == start);
 }
 
 }  // namespace stowage

@@ -48,7 +48,7 @@ TEST_CASE("beside bound: what has to be away is downloaded before and uploaded a
   CHECK(beside_bound(problem, 2, 1, 1, 0) == 1 + 10 + 30);
   CHECK(beside_bound(problem, 2, 1, 0, 0) == 1 + 10 + 2);
   // A node that may be on the CPU, where it takes 16 s, counts by the cheaper side; what it reads
-  // is away for nothing.
+  // is away at no cost.
   problem.nodes.back().cpu_cost = 16;
   problem.nodes.back().side = Side::open;
   CHECK(beside_bound(problem, 2, 1, 0, 0.125) == 0.875 * (1 + 2));

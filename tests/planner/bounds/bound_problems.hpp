@@ -1,4 +1,5 @@
-// Residency problems as a checker of bounds states them, so that both sides can be compared.
+// Converts residency problems to the form of the checker of bounds, so that both sides can be
+// compared.
 #pragma once
 
 #include "planner/bounds/bound_problem.hpp"

@@ -13,7 +13,7 @@ namespace {
 
 using Node = CutNetwork::Node;
 
-/// The network as the planner's oracle takes it.
+/// The network in the form of the planner's oracle.
 FlowNetwork flow_network_of(const CutNetwork& network) {
   FlowNetwork result;
   for (Node v = CutNetwork::sink + 1; v < network.nodes(); ++v) (void)result.add_node();
@@ -74,7 +74,7 @@ TEST_CASE("cut network: push-relabel, Boykov-Kolmogorov and Edmonds-Karp find th
   }
 }
 
-TEST_CASE("cut network: so they do on the networks of bounds") {
+TEST_CASE("cut network: the three find the same value on the networks of bounds") {
   Random random(78);
   for (int round = 0; round < 400; ++round) {
     CAPTURE(round);

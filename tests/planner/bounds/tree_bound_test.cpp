@@ -1,4 +1,4 @@
-// What the planner proves, proved again: by another network and another algorithm.
+// The bounds that the planner proves are proved again, by another network and another algorithm.
 #include "planner/bounds/tree_bound.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 #include "planner/solve/residency_cut.hpp"
 #include "planner/solve/solve.hpp"
 #include "tests/planner/bounds/bound_problems.hpp"
-#include "tests/planner/solve/lump_problems.hpp"
+#include "tests/planner/solve/large_item_problems.hpp"
 #include "tests/planner/solve/random_problems.hpp"
 
 namespace stowage::test {
@@ -20,7 +20,7 @@ namespace {
 
 double recomputed(const ResidencyProblem& problem, Bytes budget, const BranchTree& tree) {
   const BoundProblem stated = bound_problem_of(problem, budget);
-  REQUIRE(uncountable(stated) == "");
+  REQUIRE(overflow_reason(stated) == "");
   const TreeBound bound = tree_bound(stated, tree);
   REQUIRE(bound.problem == "");
   return bound.least;
@@ -76,7 +76,7 @@ TEST_CASE("bounds: what a search proves is proved again, and is no more than the
   CHECK(with_limits > 20);
 }
 
-TEST_CASE("bounds: lumps, whose proof branches and rounds") {
+TEST_CASE("bounds: problems with a few large items, whose proof branches and rounds") {
   for (const int percent : {20, 40, 60, 95}) {
     CAPTURE(percent);
     for (const ResidencyProblem& problem :
@@ -97,7 +97,7 @@ TEST_CASE("bounds: lumps, whose proof branches and rounds") {
 
 namespace {
 
-// One thing in a proof that is another: a price, a limit, what a branch fixes.
+// Changes one part of a proof: a price, a limit, or what a branch fixes.
 void change(Random& random, BranchTree& tree) {
   BranchNode& node = tree[static_cast<std::size_t>(below(random, std::ssize(tree)))];
   if (!node.limits.empty() && below(random, 2) == 0) {
@@ -134,7 +134,7 @@ void change(Random& random, BranchTree& tree) {
 
 }  // namespace
 
-TEST_CASE("bounds: whatever stands in a proof, what it proves holds") {
+TEST_CASE("bounds: an altered proof proves no false bound") {
   Random random(99);
   int proved = 0, refused = 0, lower = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -211,7 +211,7 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
   CHECK(limited({0, 0, {}}) == "its rounded limit 0 cannot be");
   CHECK(limited({-1, 1, {}}) == "its rounded limit 0 cannot be");
   CHECK(limited({0, 1, {3, 2}}) == "its rounded limit 0 cannot be");
-  // A limit of one branch is none of its neighbour's.
+  // A limit of one branch does not hold in the branch beside it.
   const BranchNode divided{{}, Fixing{.subject = 0}};
   const BranchNode with_limit{{{0, 1, {}}}, BranchLeaf{}};
   CHECK(problem_of({divided, with_limit, leaf({}, {{0, 1e-9}})}) ==
@@ -234,7 +234,7 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
         fmt::format("{} branches of so large a step are too many to be checked", deep.size()));
 }
 
-TEST_CASE("bounds: what a branch keeps is paid in full, however dear") {
+TEST_CASE("bounds: what a branch keeps is paid in full, however expensive") {
   // One value, made on the GPU and kept there past a node that may be on the CPU, which it is
   // priced at: much more than all costs together.
   BoundProblem problem;
@@ -252,7 +252,7 @@ TEST_CASE("bounds: what a branch keeps is paid in full, however dear") {
   // Kept it is 3 of compute and 100 bytes at 10 a byte, all of them within the limit.
   problem.limit = 100;
   CHECK(tree_bound(problem, {{{}, Fixing{0, 0}}, kept, rest}).least == doctest::Approx(3));
-  // Or 50 of them, if nobody asked whether that fits.
+  // Or 50 of them, if the limit were not checked.
   problem.limit = 50;
   std::int64_t work = most_cut_work;
   FixedSides sides = sides_of(problem);
@@ -262,12 +262,12 @@ TEST_CASE("bounds: what a branch keeps is paid in full, however dear") {
 
 TEST_CASE("bounds: sizes and times that cannot be added up are found") {
   BoundProblem stated = bound_problem_of(u_shape(3, 400'000'000), Bytes(600'000'000));
-  CHECK(uncountable(stated) == "");
+  CHECK(overflow_reason(stated) == "");
   stated.items.front().upload = 1e300;
-  CHECK(uncountable(stated) == "its times cannot be added up");
+  CHECK(overflow_reason(stated) == "its times cannot be added up");
   stated.items.front().upload = 0;
   stated.items.front().bytes = std::int64_t{1} << 61;
-  CHECK(uncountable(stated) == "its sizes cannot be added up");
+  CHECK(overflow_reason(stated) == "its sizes cannot be added up");
 }
 
 }  // namespace stowage::test

@@ -109,7 +109,7 @@ TEST_CASE("the hand-made plan: reasons") {
   const auto of_storage = [&](std::string_view name) {
     return in_words(reason_of(made, of, storage(made, name)));
   };
-  // The GPU has room for neither; then for both.
+  // The GPU has memory for neither of them; then for both.
   made.inputs.budget = Bytes();
   CHECK(of_node("update.w2") == "budget: 7 s cheaper on the GPU, if there were room");
   CHECK(of_node("fc1.forward") ==

@@ -36,7 +36,7 @@ TEST_CASE("what crosses the link is named by kind, with its bytes") {
   CAPTURE(words);
   CHECK(words.find("each way") != std::string::npos);
   CHECK(words.find(" on the CPU") == std::string::npos);
-  // All that is said to move is what the plan moves, but for its inputs.
+  // The words name the bytes that the plan moves, except its inputs.
   Bytes inputs;
   for (const Transfer& transfer : fewest->transfers) {
     if (fewest->storage(transfer.storage).persistence == Persistence::from_host) {

@@ -4,6 +4,7 @@
 #include "estimator/check/check.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "tests/support/described_model.hpp"
 
@@ -38,8 +39,8 @@ TEST_CASE("check for our own executor prints the all-GPU plan's bytes") {
           make_rates(card, {.memory = 64_GiB, .cpu_flops = 1e11, .memory_bandwidth = 1e10});
       const ResidencyProblem problem =
           make_problem(*step, rates, {.compute_on_gpu = true, .all_on_gpu = true});
-      const Plan plan =
-          assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      const Plan plan = assemble_plan(*step, problem, all_gpu_placement(problem),
+                                      {.budget = GpuBudget::unlimited()});
       CHECK(plan.totals.gpu_peak.count() == report.tensor_bytes().count());
       CHECK(plan.totals.arena.count() == report.reserved_bytes().count());
     }

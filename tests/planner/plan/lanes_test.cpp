@@ -102,7 +102,7 @@ TEST_CASE("the CPU's nodes run beside the GPU's, from where they are issued to w
   CHECK(early.stall_seconds == 0);
 }
 
-TEST_CASE("who comes after the boundary where a node of the CPU is awaited waits for it") {
+TEST_CASE("whatever comes after the boundary where a node of the CPU is awaited waits for it") {
   // The CPU's is step 1.
   const std::vector<double> nodes = {1, 4, 1, 1}, copies = {1};
   const auto step = [&](StepRange window, const Transfer& transfer) {

@@ -177,7 +177,7 @@ TEST_CASE("windows of the CPU's nodes come back, those of one step alone are not
                               steps - 1)) != text.npos);
   CHECK(error_with(fmt::format("  0 2 {}\n", made.step.graph->nodes.front().name))
             .find("is not on the CPU") != text.npos);
-  // Of a node on a processor that there is not, only that is wrong.
+  // For a node on an unknown processor only that is reported.
   const std::string nowhere = error_of(replaced(text, "\n  cpu ", "\n  cqu "));
   CHECK(nowhere.find("there is no processor 'cqu'") != text.npos);
   CHECK(nowhere.find("is not on the CPU") == text.npos);
@@ -311,7 +311,7 @@ TEST_CASE("mistakes in a plan are shown at their place") {
   CHECK(error_of("stowage_plan: 7\n") ==
         "p.yaml:1:15: error: this program reads plans of format 2, not '7'\n"
         "  stowage_plan: 7\n                ^\n");
-  // Of the text with one place replaced: the message at that place, the line, the caret.
+  // For the text with one place replaced: the message at that place, the line, the caret.
   const auto error_at = [&](const std::string& what, const std::string& with, int column,
                             const std::string& message, int length = 1) {
     const std::string mutant = replaced(text, what, with);
@@ -353,7 +353,7 @@ TEST_CASE("a mistake in a plan's step is shown at its line of the plan") {
   CHECK(error_of(mutant).starts_with(fmt::format("p.yaml:{}:", line)));
 }
 
-TEST_CASE("several mistakes are told in one reading") {
+TEST_CASE("several mistakes are reported in one reading") {
   std::string text = write_plan(small_plan());
   text = replaced(text, "pinned: all nodes", "pinned: all");
   text = replaced(text, "  h2d_bytes", "  h2d_byte");
@@ -365,7 +365,7 @@ TEST_CASE("several mistakes are told in one reading") {
 }
 
 TEST_CASE("no file makes the reader crash") {
-  // What survives a mutation must still read back as itself.
+  // A mutated plan that is accepted must read back as itself.
   std::mt19937 random(4);
   const std::string text = write_plan(small_plan());
   int accepted = 0;

@@ -1,6 +1,5 @@
-// Host files and measured times with their bytes changed: each is read, or refused with complaints
-// that can be shown, and what is read makes rates that can be reckoned with. STOWAGE_MUTATIONS says
-// how many to try.
+// Host files and measured times with changed bytes: each is read, or refused with diagnostics that
+// can be shown; what is read gives usable rates. STOWAGE_MUTATIONS: how many to try.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -8,6 +8,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/assemble/all_gpu_placement.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/solve/solve.hpp"
 #include "tests/support/described_model.hpp"
@@ -115,8 +116,8 @@ TEST_CASE("what is counted of the host is within a tenth of what its arenas hold
     for (const bool on_gpu : {true, false}) {
       const ResidencyProblem problem =
           make_problem(*step, make_rates(generic_card(24_GiB), host), {.compute_on_gpu = on_gpu});
-      const Plan all =
-          assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = unlimited_arena});
+      const Plan all = assemble_plan(*step, problem, all_gpu_placement(problem),
+                                     {.budget = GpuBudget::unlimited()});
       for (const int percent : {40, 70}) {
         CAPTURE(name);
         CAPTURE(percent);
@@ -124,7 +125,7 @@ TEST_CASE("what is counted of the host is within a tenth of what its arenas hold
         const auto solution = solve(problem, {.budget = budget, .branches = false});
         if (!solution) continue;
         const Plan plan =
-            assemble_plan(*step, problem, solution->placement, {.budget = unlimited_arena});
+            assemble_plan(*step, problem, solution->placement, {.budget = GpuBudget::unlimited()});
         const HostUse use = host_use(problem, solution->placement);
         const auto ratio = [](const std::vector<Bytes>& by_step, Bytes arenas) {
           const auto count = static_cast<double>(std::ranges::max_element(by_step)->count());

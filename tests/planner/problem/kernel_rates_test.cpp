@@ -1,4 +1,4 @@
-// What a GPU's kernels reach, and that each figure is the definition's.
+// The rates of a GPU's kernels, and that each figure is that of the definition.
 #include "planner/problem/kernel_rates.hpp"
 
 #include <doctest/doctest.h>

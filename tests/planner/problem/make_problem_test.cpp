@@ -109,7 +109,7 @@ TEST_CASE("make_problem: items are what nodes touch, temporaries are their opera
   CHECK(touches_of(item(problem, "m")) == "3rw ");
 }
 
-// Copies move what is there, at their own rates (the last test case).
+// Copies move the bytes without padding, at their own rates (the last test case).
 TEST_CASE("make_problem: a place on the GPU has whole granules, each by itself") {
   SizedStep step = small_step();
   step.storage_bytes[0] = Bytes(256);

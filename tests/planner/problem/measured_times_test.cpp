@@ -1,4 +1,4 @@
-// Times that a run measured, as a file and in place of rates.
+// Measured times, as a file and as a replacement of rates.
 #include "planner/problem/measured_times.hpp"
 
 #include <doctest/doctest.h>
@@ -143,7 +143,7 @@ TEST_CASE("a calibration without measured times has none, and of another card th
         "          ^~~~~~~~\n");
 }
 
-TEST_CASE("mistakes in measured times are told with their places") {
+TEST_CASE("mistakes in measured times are reported with their places") {
   const auto read = read_measured_times(
       text_of("measured:\n"
               "  backend: host\n"

@@ -59,7 +59,7 @@ TEST_CASE("evaluate: a version written on the GPU goes down once, however many n
   CHECK(read_on_both.memory == std::vector<Bytes>{Bytes(8), Bytes(8), Bytes(8), Bytes(0)});
 }
 
-TEST_CASE("evaluate: what the CPU writes is on the host for nothing") {
+TEST_CASE("evaluate: what the CPU writes is on the host at no cost") {
   const ResidencyProblem problem = problem_of(item({{0, no, yes}, {2, yes, no}}), 3);
   const Evaluation fetched = judge(problem, {cpu, cpu, gpu}, {no, yes}, {no});
   CHECK(fetched.cost_seconds == 1021);

@@ -36,7 +36,7 @@ TEST_CASE("vDNN: VGG-16 at a batch of 256 trains on 12 GB by swapping early acti
   CHECK(everything > Bytes(14LL << 30));
   const auto plan = cheapest_plan(planning, whole, {.effort = Effort::quick});
   REQUIRE(plan.has_value());
-  CHECK(plan->totals.arena <= request.budget);
+  CHECK(plan->totals.arena <= request.budget.bytes);
   Bytes swapped, of_first_stages;
   for (const Transfer& transfer : plan->transfers) {
     const Storage& storage = plan->storage(transfer.storage);

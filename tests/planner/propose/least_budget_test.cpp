@@ -1,4 +1,4 @@
-// The smallest budget that would do: with it there is a plan.
+// The smallest budget: with it there is a plan.
 #include "planner/propose/least_budget.hpp"
 
 #include <doctest/doctest.h>

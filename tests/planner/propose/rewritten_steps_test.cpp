@@ -1,4 +1,4 @@
-// The proposals that rewrite the step, and those that the host's memory decides.
+// Proposals that rewrite the step, and proposals that the memory of the host decides.
 #include "planner/propose/rewritten_steps.hpp"
 
 #include <doctest/doctest.h>
@@ -95,8 +95,8 @@ TEST_CASE("the batch of an inference is chunked without being asked") {
 }
 
 TEST_CASE("state that the CPU updates takes pageable memory, and no pinned one") {
-  // The link is so slow that nothing crosses it that need not; the budget so small that the state
-  // has no place on the GPU.
+  // The link is so slow that only what has to crosses it, and the budget so small that the state
+  // does not fit on the GPU.
   PlanRequest request = on_gpu(3_MiB);
   request.host.h2d_bandwidth = request.host.d2h_bandwidth = 1e8;
   request.host.cpu_flops = 1e12;
@@ -111,7 +111,7 @@ TEST_CASE("state that the CPU updates takes pageable memory, and no pinned one")
   }
 }
 
-TEST_CASE("a host that cannot pin what a plan copies is said to, unless a plan is found") {
+TEST_CASE("a host that cannot pin what a plan copies gets a remark, unless another plan is found") {
   PlanRequest request = on_gpu(3_MiB);
   Asked roomy(request);
   const auto free = cheapest_plan(roomy.planning, roomy.whole);
@@ -147,7 +147,7 @@ TEST_CASE("a host that holds less gets another plan, within its limits and not m
     CHECK(plan->totals.host_peak <= request.host.pinned_limit);
     CHECK(plan->remarks.empty());
     CHECK(testing::plan_mistakes(*plan) == "");
-    CHECK(plan->totals.arena <= request.budget);
+    CHECK(plan->totals.arena <= request.budget.bytes);
     MESSAGE(percent, " percent: ", plan->totals.step_seconds, " s instead of ",
             free->totals.step_seconds);
     CHECK(plan->totals.step_seconds <= 1.5 * free->totals.step_seconds);
@@ -173,7 +173,7 @@ TEST_CASE("limits of the host that do not bind change nothing") {
   CHECK(plan->totals.cost_seconds == free->totals.cost_seconds);
 }
 
-TEST_CASE("of steps that the host does not hold neither memory nor time is had at any price") {
+TEST_CASE("steps that the host does not hold are ranked by memory times seconds") {
   Host host;
   host.pinned_limit = 1_GiB;
   const auto rank = [&](Bytes pinned, double seconds) {
@@ -188,23 +188,24 @@ TEST_CASE("of steps that the host does not hold neither memory nor time is had a
   CHECK(rank(20_GiB, 5) < rank(21_GiB, 5));
 }
 
-TEST_CASE("a rewriting promises what the host lacks, and one that it holds is searched first") {
+TEST_CASE("a forecast says what the host lacks, and a step that it holds is searched first") {
   PlanRequest request = on_gpu(3_MiB);
   Asked roomy(request);
   Trials trials = early_updates_trials(roomy.planning, roomy.whole);
   REQUIRE(trials.size() == 1);
-  CHECK_FALSE(trials[0].promise.lacks);
+  CHECK_FALSE(trials[0].forecast.lacks);
   request.host.pinned_limit = 1_KiB;
   Asked poor(request);
   const Trials lacking = early_updates_trials(poor.planning, poor.whole);
   REQUIRE(lacking.size() == 1);
-  CHECK(lacking[0].promise.lacks);
-  CHECK(lacking[0].promise.value > 1024 * trials[0].promise.value);
-  // Of the same step twice, the one that claims to be shorter but to need more comes second.
+  CHECK(lacking[0].forecast.lacks);
+  CHECK(lacking[0].forecast.value > 1024 * trials[0].forecast.value);
+  // Of two trials of the same step, the one with the shorter forecast that needs more of the host
+  // comes second.
   trials.push_back(trials[0]);
   trials[0].name = "held";
   trials[1].name = "lacking";
-  trials[1].promise = {true, trials[0].promise.value / 2};
+  trials[1].forecast = {true, trials[0].forecast.value / 2};
   const auto plan = best_of(roomy.planning, std::move(trials), Effort::quick);
   REQUIRE(plan.has_value());
   CHECK(plan->name == "held");
@@ -217,7 +218,7 @@ TEST_CASE("the frontier falls from the least budget to that of everything on the
   REQUIRE(points.has_value());
   REQUIRE(points->size() >= 3);
   for (std::size_t i = 1; i < points->size(); ++i) {
-    CHECK((*points)[i].budget > (*points)[i - 1].budget);
+    CHECK((*points)[i].budget.bytes > (*points)[i - 1].budget.bytes);
     CHECK((*points)[i].step_seconds <= (*points)[i - 1].step_seconds);
   }
   for (const FrontierPoint& point : *points) {

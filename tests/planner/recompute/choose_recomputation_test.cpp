@@ -1,4 +1,4 @@
-// What is chosen fits the budget, and is close to the best of all choices where those can be tried.
+// Choices fit the budget, and are close to the best of all choices where those can be tried.
 #include "planner/recompute/choose_recomputation.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,8 @@ constexpr std::int64_t few_trials = 4'000;
 
 Bytes share_of(Bytes bytes, std::int64_t percent) { return Bytes(bytes.count() / 100 * percent); }
 
-/// Extra seconds of the best of all choices within the limit, but for renewals; none: no choice is.
+/// The extra seconds of the best choice without renewals within the limit; none: no choice is
+/// within it.
 std::optional<double> best_of_all(RecomputeModel& model, Bytes limit) {
   const std::size_t groups = model.groups().size();
   REQUIRE(groups <= 14);
@@ -109,7 +110,7 @@ TEST_CASE("no segments do better, at any budget that they keep") {
     const SizedStep step = sized(lowered(shipped(name), {.in_place = true}), 4);
     RecomputeModel model(step, usual_rates());
     int compared = 0;
-    for (std::size_t segments = 2; segments <= 2 * usual_segments(model); segments += 3) {
+    for (std::size_t segments = 2; segments <= 2 * default_segment_count(model); segments += 3) {
       const RecomputeOutcome of_segments =
           model.outcome(segment_choice(model, step, segments), Bytes());
       const FoundChoice found =
@@ -163,7 +164,7 @@ TEST_CASE("points keep to their limits, and recompute less from one to the next"
   const RecomputeOptions options{.budget = share_of(whole, 70), .effort = 0.1};
   const auto points = choose_recomputation(step, usual_rates(), options);
   REQUIRE(points.size() >= 2);
-  CHECK(points.front().limit == options.budget);
+  CHECK(points.front().limit == options.budget.bytes);
   double seconds = points.front().extra_seconds + 1;
   for (const RecomputePoint& point : points) {
     CHECK(point.fits);

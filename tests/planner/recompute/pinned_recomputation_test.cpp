@@ -1,4 +1,4 @@
-// What is recomputed where the user's pins say what is on which side.
+// Recomputation in steps with the user's pins.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ PinnedStep pinned_step(const char* text, const std::vector<std::string>& pins) {
   return of;
 }
 
-/// Of a step with these pins and all else on the GPU, by the problem's definition.
+/// The figures of a step with these pins and all else on the GPU, by the definition of the problem.
 Evaluation figures_of(const SizedStep& step, const StepPins& pins) {
   const ResidencyProblem problem =
       make_problem(step, usual_rates(), {.all_on_gpu = true, .pins = &pins});
@@ -106,8 +106,8 @@ TEST_CASE("with pins, too, a choice's figures are those of the step that recompu
   }
 }
 
-// Which copy beside a kernel on the CPU is let go of is decided with the placement; the model has
-// what the GPU's own kernels need.
+// The placement decides which copies beside kernels on the CPU are dropped; the model has what the
+// kernels on the GPU need.
 TEST_CASE("with kernels on the CPU a choice's peak is close to that of the step") {
   std::mt19937 random(12);
   for (const std::string pin : {"a=cpu", "b=cpu", "op:gelu=cpu", "head=cpu"}) {
@@ -132,9 +132,9 @@ TEST_CASE("with kernels on the CPU a choice's peak is close to that of the step"
 }
 
 TEST_CASE("what is made again keeps to the pin of what was made first") {
-  CHECK(as_made_first("late.forward.recomputed~2") == "late.forward");
-  CHECK(as_made_first("late.forward.recomputed") == "late.forward");
-  CHECK(as_made_first("late.forward~2") == "late.forward~2");
+  CHECK(without_recompute_suffix("late.forward.recomputed~2") == "late.forward");
+  CHECK(without_recompute_suffix("late.forward.recomputed") == "late.forward");
+  CHECK(without_recompute_suffix("late.forward~2") == "late.forward~2");
   const PinnedStep of = pinned_step(branching_network, {"late.forward=gpu"});
   const auto rewritten = with_recomputation(*of.step.graph, {{"late", {}}});
   REQUIRE(rewritten);

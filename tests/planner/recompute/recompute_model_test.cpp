@@ -48,7 +48,7 @@ TEST_CASE("a choice's figures are those of the step that recomputes it") {
   }
 }
 
-TEST_CASE("a group that nobody wants again costs nothing and is not named") {
+TEST_CASE("a group whose results backward does not read costs nothing and is not named") {
   const SizedStep step = sized_step_of(branching_network);
   RecomputeModel model(step, usual_rates());
   const RecomputeChoice none(model.decisions(), false);

@@ -70,7 +70,8 @@ inline SizedStep sized_step_of(const std::string& text, int micro_batches = 1,
   return sized(lowered(described(text), {.micro_batches = micro_batches, .in_place = true}), batch);
 }
 
-/// Of the step with everything on the GPU and the least workspaces, by the problem's definition.
+/// The figures of the step with everything on the GPU and the least workspaces, by the definition
+/// of the problem.
 struct PlainFigures {
   double seconds = 0;
   Bytes peak;

@@ -13,7 +13,7 @@
 #include "planner/solve/solve.hpp"
 #include "tests/planner/plan/step_sketch.hpp"
 #include "tests/planner/solve/integer_program.hpp"
-#include "tests/planner/solve/lump_problems.hpp"
+#include "tests/planner/solve/large_item_problems.hpp"
 #include "tests/planner/solve/random_problems.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/small_steps.hpp"
@@ -50,7 +50,7 @@ Meeting meet(const ResidencyProblem& problem, Bytes budget) {
   return meeting;
 }
 
-/// Of a shipped model's training step, on a card and a host of round figures.
+/// The problem of a shipped model's training step, on a card and a host of round figures.
 ResidencyProblem shipped_problem(const std::string& name, std::int64_t batch, bool pinned) {
   const auto source = find_model(name, testing::source_path("/configs/models"));
   REQUIRE(source.has_value());
@@ -118,8 +118,8 @@ TEST_CASE("a training step's problem: bound <= optimum <= cost, and the cost wit
   }
 }
 
-// What a relaxation keeps in part: without branching the bound is far below the optimum.
-TEST_CASE("lumps: bound and cost meet at the optimum") {
+// Items that a relaxation keeps in part: without branching the bound is far below the optimum.
+TEST_CASE("large items: bound and cost meet at the optimum") {
   if (without_cbc()) return;
   const auto meets = [](const ResidencyProblem& problem, int percent) {
     const Bytes all = evaluate(problem, all_gpu_placement(problem)).peak;

@@ -32,8 +32,8 @@ std::vector<std::int64_t> counts(const std::vector<Bytes>& bytes) {
   return result;
 }
 
-// A copy that comes beside a first read on the CPU so that the host can let go of its own is no
-// choice of the cut's: neither a gap leads to it nor does anything on the GPU want it yet.
+// The cut does not have the choice of a copy that comes beside a first read on the CPU so that the
+// host can drop its own: no gap leads to it, and nothing on the GPU needs it yet.
 bool comes_beside_the_cpu(const Item& item, const std::vector<Device>& device,
                           const ItemChoice& choice) {
   const bool on_cpu = device[static_cast<std::size_t>(item.touches[0].step)] == Device::cpu;

@@ -1,5 +1,5 @@
-// A residency problem as an integer program, solved by CBC: a judge of solve() that shares nothing
-// with it.
+// A residency problem as an integer program, solved by CBC: an independent check of solve(), with
+// which it shares no code.
 //
 // Written from the definition in residency_problem.hpp alone. Unknowns, all 0 or 1: x, an operation
 // runs on the GPU; g, with which engine; u, a GPU copy of an item at a touch; r, it is resident in

@@ -38,7 +38,7 @@ TEST_CASE("a placement keeps to restrictions where none says the opposite") {
   CHECK(gaps > 0);
 }
 
-TEST_CASE("moves make placements cheaper, and never dearer") {
+TEST_CASE("moves make placements cheaper, and never more expensive") {
   Random random(7);
   const std::function<bool()> never = [] { return false; };
   int better = 0;

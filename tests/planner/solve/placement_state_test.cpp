@@ -1,4 +1,4 @@
-// What a move would do is told without making it: compared with making it.
+// The predicted effect of a move is the effect of making it.
 #include "planner/solve/placement_state.hpp"
 
 #include <doctest/doctest.h>

@@ -66,7 +66,7 @@ TEST_CASE("solve: stopped at any moment it has a plan within the budget, and a b
   CHECK(unfinished > 20);
 }
 
-TEST_CASE("solve: no plan is dearer than a start that fits") {
+TEST_CASE("solve: no plan costs more than a start that fits") {
   Random random(23);
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);

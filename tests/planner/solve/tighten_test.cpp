@@ -6,8 +6,8 @@
 
 namespace stowage {
 
-// Of every placement within the limits: none is lost. Where some are, one that is cheapest at some
-// price would be, sooner or later.
+// No placement within the limits is lost. If one were, it would sooner or later be the cheapest at
+// some prices.
 TEST_CASE("tighten loses no placement within the limits, and rules some choices out") {
   Random random(99);
   int ruled_out = 0;

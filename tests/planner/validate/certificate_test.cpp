@@ -106,7 +106,7 @@ TEST_CASE("certificates of all kinds of plans prove their bounds, read back from
   int proofs = 0, lanes = 0, splits = 0, priced = 0;
   const auto look_at = [&](const Plan& plan) {
     CAPTURE(plan.name);
-    CAPTURE(plan.inputs.budget.count());
+    CAPTURE(plan.inputs.budget.bytes.count());
     REQUIRE(plan.certificate.has_value());
     CHECK(failed_proofs(plan) == "");
     const std::string text = write_plan(plan);
@@ -126,8 +126,8 @@ TEST_CASE("certificates of all kinds of plans prove their bounds, read back from
     CAPTURE(to_string(levers));
     for (const Plan& plan : plans_within(Bytes(2'300'000), levers)) look_at(plan);
   }
-  // Operations that may run on the CPU keep nothing, and those that run on the GPU all the same let
-  // go what a plan with compute pinned there would keep.
+  // Operations that may run on the CPU keep nothing. Even those that then run on the GPU drop what
+  // a plan with compute pinned there would keep.
   for (const Bytes budget : {Bytes(2'600'000), 32_MiB}) {
     for (const Plan& plan : plans_within(budget, {.activations = false, .optimizer = false})) {
       look_at(plan);

@@ -1,4 +1,4 @@
-// Room, figures, and the comparison with the lowered step.
+// Checks of memory and figures, and the comparison with the lowered step.
 #include <doctest/doctest.h>
 
 #include "planner/validate/checks.hpp"

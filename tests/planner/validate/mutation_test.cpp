@@ -39,7 +39,7 @@ std::set<std::string> listed_survivors() {
   return listed;
 }
 
-/// What is about bounds is another kind of change where no certificate proves them.
+/// Changes of bounds are a kind of their own where no certificate proves them.
 std::string kind_in(const KeptFile& kept, const std::string& kind) {
   const bool is_certified = kept.text.find("\ncertificate: |\n") != kept.text.npos;
   const bool is_about_bounds =

@@ -1,5 +1,5 @@
-// The validator's own count of what a node takes agrees with the planner's, and notices a plan
-// whose rates are not those that its times were made of.
+// The seconds of a node as the validator computes them are the planner's, and the validator notices
+// a plan whose rates are not those that its times were made of.
 #include "planner/validate/node_seconds.hpp"
 
 #include <doctest/doctest.h>

@@ -18,7 +18,7 @@ namespace {
 /// How a value is changed, and what it becomes.
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
-/// Words that stand in one another's place.
+/// Words that are replaced by one another.
 constexpr std::array<std::array<std::string_view, 3>, 5> word_groups{{
     {"true", "false", "true"},
     {"nothing", "computation", "all nodes"},

@@ -119,7 +119,7 @@ const std::vector<Plan>& all_plans() {
 
 std::string about(const Plan& plan) {
   return fmt::format("{} of {} within {}, {} nodes", plan.name, plan.inputs.model_name,
-                     format_bytes(plan.inputs.budget), plan.nodes.size());
+                     format_bytes(plan.inputs.budget.bytes), plan.nodes.size());
 }
 
 TEST_CASE("every plan that the planner makes passes every check") {

@@ -108,7 +108,7 @@ TEST_CASE("the problem stated from a plan is the planner's, in every cost, size 
                                      .keep_weights = kept,
                                      .keep_state = kept};
         const ResidencyProblem problem = make_problem(*sized, rates, options);
-        BoundProblem planners = bound_problem_of(problem, request.budget);
+        BoundProblem planners = bound_problem_of(problem, request.budget.bytes);
         for (std::size_t i = 0; i < planners.items.size(); ++i) {
           planners.items[i].number = problem.storage_of[i].value;
         }

@@ -1,5 +1,5 @@
-// A placement that does not pack gives up what is in its blocks' way.
-#include "planner/assemble/squeeze.hpp"
+// A placement that does not pack evicts items that are in the way of its blocks.
+#include "planner/assemble/pack_by_eviction.hpp"
 
 #include <doctest/doctest.h>
 
@@ -46,13 +46,13 @@ Overflowing resnet18() {
   return {*std::move(step), std::move(problem), budget, *std::move(solution), std::move(packing)};
 }
 
-Squeezed question(const Overflowing& of) {
+EvictionRequest question(const Overflowing& of) {
   return {.step = of.step,
           .problem = of.problem,
           .placement = of.solution.placement,
           .offsets = of.packing.offsets,
           .budget = of.budget,
-          .dearest = std::numeric_limits<double>::infinity(),
+          .cost_limit = std::numeric_limits<double>::infinity(),
           .work = 400'000'000};
 }
 
@@ -62,9 +62,9 @@ int misplaced(const Overflowing& of, const PackedStep& packed) {
 
 }  // namespace
 
-TEST_CASE("squeeze: what does not pack packs for part of the overhead more") {
+TEST_CASE("eviction: what does not pack packs for part of the overhead more") {
   const Overflowing of = resnet18();
-  const auto packed = squeezed(question(of));
+  const auto packed = pack_by_eviction(question(of));
   REQUIRE(packed.has_value());
   CHECK(misplaced(of, *packed) == 0);
   const Evaluation evaluation = evaluate(of.problem, packed->placement);
@@ -76,23 +76,23 @@ TEST_CASE("squeeze: what does not pack packs for part of the overhead more") {
   CHECK(packed->cost_seconds - solved <= 0.3 * overhead);
 
   SUBCASE("nothing that costs as much as what there is") {
-    Squeezed cheaper = question(of);
-    cheaper.dearest = solved;
-    CHECK_FALSE(squeezed(cheaper).has_value());
+    EvictionRequest cheaper = question(of);
+    cheaper.cost_limit = solved;
+    CHECK_FALSE(pack_by_eviction(cheaper).has_value());
   }
   SUBCASE("nothing without work") {
-    Squeezed idle = question(of);
+    EvictionRequest idle = question(of);
     idle.work = -1;
-    CHECK_FALSE(squeezed(idle).has_value());
+    CHECK_FALSE(pack_by_eviction(idle).has_value());
   }
   SUBCASE("what packs is only filled") {
-    const auto filled = squeezed({.step = of.step,
-                                  .problem = of.problem,
-                                  .placement = packed->placement,
-                                  .offsets = packed->offsets,
-                                  .budget = of.budget,
-                                  .dearest = std::numeric_limits<double>::infinity(),
-                                  .work = 400'000'000});
+    const auto filled = pack_by_eviction({.step = of.step,
+                                          .problem = of.problem,
+                                          .placement = packed->placement,
+                                          .offsets = packed->offsets,
+                                          .budget = of.budget,
+                                          .cost_limit = std::numeric_limits<double>::infinity(),
+                                          .work = 400'000'000});
     REQUIRE(filled.has_value());
     CHECK(misplaced(of, *filled) == 0);
     CHECK(filled->cost_seconds <= packed->cost_seconds);

@@ -1,4 +1,4 @@
-#include "planner/assemble/squeeze.hpp"
+#include "planner/assemble/pack_by_eviction.hpp"
 
 #include <algorithm>
 
@@ -8,14 +8,15 @@
 namespace stowage {
 namespace {
 
-/// About what pack_arena compares: its searches, and its orders by the square of the blocks.
+/// About the number of comparisons of pack_arena: its searches, and its orders by the square of the
+/// blocks.
 std::int64_t packing_work(std::size_t blocks) {
   return 20'000'000 + 4 * static_cast<std::int64_t>(blocks * blocks);
 }
 
-class Squeeze {
+class EvictionPacking {
  public:
-  explicit Squeeze(const Squeezed& of)
+  explicit EvictionPacking(const EvictionRequest& of)
       : of_(of), blocks_(of.step, of.problem, of.placement, of.budget) {
     take(of.offsets);
     cost_packed_ = blocks_.cost_seconds();
@@ -23,7 +24,7 @@ class Squeeze {
 
   std::optional<PackedStep> run() {
     while (blocks_.work() + packed_work_ <= of_.work) {
-      if (blocks_.cost_seconds() >= of_.dearest) return std::nullopt;
+      if (blocks_.cost_seconds() >= of_.cost_limit) return std::nullopt;
       const auto next = blocks_.largest_without_place();
       if (!next) return result();
       const std::int64_t size = blocks_.all()[*next].size;
@@ -33,7 +34,7 @@ class Squeeze {
         round_size_ = 0;
       } else {
         round_size_ = std::max(round_size_, size);
-        if (!blocks_.put(*next)) return std::nullopt;
+        if (!blocks_.place_cheapest(*next)) return std::nullopt;
       }
     }
     return std::nullopt;
@@ -44,20 +45,21 @@ class Squeeze {
     for (std::size_t i = 0; i < offsets.size(); ++i) blocks_.place(i, offsets[i].count());
   }
 
-  /// What a new packing leaves without a place is taken where it is less.
+  /// Packs all blocks anew and takes the new packing if it leaves fewer bytes without a place.
   void repack() {
     std::vector<ArenaRequest> requests;
     std::vector<Bytes> near;
     std::int64_t left = 0, then = 0;
     for (const ArenaBlock& block : blocks_.all()) {
       requests.push_back({block.live, Bytes(block.size)});
-      near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget);
+      near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget.bytes);
       if (!block.is_placed()) left += block.size;
     }
     const ArenaPacking packing =
-        pack_arena(requests, {.effort = 1, .enough = of_.budget, .near = near});
+        pack_arena(requests, {.effort = 1, .enough = of_.budget.bytes, .near = near});
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      if (packing.offsets[i] + requests[i].bytes > of_.budget) then += requests[i].bytes.count();
+      const Bytes end = packing.offsets[i] + requests[i].bytes;
+      if (!of_.budget.fits(end)) then += requests[i].bytes.count();
     }
     packed_work_ += packing_work(requests.size());
     if (then < left) take(packing.offsets);
@@ -73,7 +75,7 @@ class Squeeze {
     return packed;
   }
 
-  const Squeezed& of_;
+  const EvictionRequest& of_;
   PackedBlocks blocks_;
   double cost_packed_ = 0;       // of what was packed last
   std::int64_t round_size_ = 0;  // the largest that was put since
@@ -82,6 +84,8 @@ class Squeeze {
 
 }  // namespace
 
-std::optional<PackedStep> squeezed(const Squeezed& of) { return Squeeze(of).run(); }
+std::optional<PackedStep> pack_by_eviction(const EvictionRequest& of) {
+  return EvictionPacking(of).run();
+}
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-#include "tests/planner/solve/lump_problems.hpp"
+#include "tests/planner/solve/large_item_problems.hpp"
 
 #include <string>
 #include <vector>

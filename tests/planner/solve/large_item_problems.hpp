@@ -1,5 +1,5 @@
-// Residency problems in which one storage or a few are a large part of all: what a relaxation keeps
-// in part and a plan keeps or drops as a whole. Every operation may run on the CPU.
+// Residency problems in which one or a few storages are a large part of all: a relaxation keeps a
+// part of such a storage, a plan keeps or drops it as a whole. Every operation may run on the CPU.
 #pragma once
 
 #include "planner/problem/residency_problem.hpp"

@@ -1,5 +1,5 @@
 // A small example of each operator, as a description has it: what `stowage ops NAME` shows, and
-// what it is lowered from where its kernels are listed (step/operator_kernels.hpp).
+// what it is lowered from where its kernels are listed (catalogue/operator_kernels.hpp).
 #pragma once
 
 #include <string>

@@ -1,8 +1,7 @@
-// CudnnSession: cuDNN's heuristics asked on behalf of a GPU that is only described.
+// CudnnSession: asks cuDNN's heuristics on behalf of a GPU that is only described.
 //
 // NVIDIA documents this as deviceless ahead-of-time compilation: no GPU, no driver and no handle
-// are needed. Built with cuDNN's headers it is cudnn_session.cpp, without them
-// cudnn_session_absent.cpp, which always says so.
+// are needed.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ Json json_of(const OperatorKernel& call) {
     }
     object.emplace_back(to_string(device), std::move(types));
   }
-  const std::string_view why = why_nowhere(call.kernel);
+  const std::string_view why = no_device_reason(call.kernel);
   object.emplace_back("why_nowhere", why.empty() ? Json() : Json(why));
   return object;
 }
@@ -80,7 +80,7 @@ void show_kernels(const OperatorRow& row, Report& report) {
     }
     cells.cells.emplace_back(std::string(to_string(call.kernel)));
     table.rows.push_back(std::move(cells));
-    why = std::max(why, why_nowhere(call.kernel));
+    why = std::max(why, no_device_reason(call.kernel));
   }
   if (table.rows.empty()) {
     report.say("  our executor calls no kernel for it");

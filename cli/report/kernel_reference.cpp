@@ -52,8 +52,8 @@ constexpr std::array described_types{
     ArgumentType::any,      ArgumentType::index,  ArgumentType::mask,     ArgumentType::bytes};
 
 std::string notes_text(const KernelRow& row) {
-  if (row.why_nowhere.empty()) return std::string(row.notes);
-  return fmt::format("runs nowhere ({}); {}", row.why_nowhere, row.notes);
+  if (row.no_device_reason.empty()) return std::string(row.notes);
+  return fmt::format("runs nowhere ({}); {}", row.no_device_reason, row.notes);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ std::string devices_text(const std::vector<OperatorKernel>& calls) {
     }
     text += ".";
   }
-  if (text.empty()) text = fmt::format(" On no device: {}.", why_nowhere(calls.front().kernel));
+  if (text.empty())
+    text = fmt::format(" On no device: {}.", no_device_reason(calls.front().kernel));
   return text;
 }
 

@@ -344,7 +344,7 @@ Problem check_arguments(const KernelNode& node) {
 // A result in the place of an argument. Where a signature names one storage on both sides, which
 // of the call's arguments that is depends on those that are left out, and it is not looked at.
 Problem check_in_place(const StepGraph& graph, const KernelNode& node) {
-  if (!why_nowhere(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
+  if (!no_device_reason(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
   for (std::size_t written = 0; written < node.writes.size(); ++written) {
     const TensorView& result = node.writes[written];
     const std::string& name = graph.storage(result.storage).name;

@@ -183,9 +183,9 @@ std::span<const DataType> argument_types(ArgumentType type, std::optional<Kernel
 
 std::span<const KernelRow> kernel_table() { return kernel_rows; }
 
-std::string_view why_nowhere(Kernel kernel) {
+std::string_view no_device_reason(Kernel kernel) {
   const KernelRow* const row = row_of(kernel);
-  return row == nullptr ? "not a kernel of this program" : row->why_nowhere;
+  return row == nullptr ? "not a kernel of this program" : row->no_device_reason;
 }
 
 bool may_write_over(Kernel kernel, std::size_t written, std::size_t read) {
@@ -205,7 +205,7 @@ bool updates_arguments(Kernel kernel) {
 }
 
 std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device) {
-  if (!why_nowhere(kernel).empty()) return {};
+  if (!no_device_reason(kernel).empty()) return {};
   return argument_types(row_of(kernel)->type, device);
 }
 

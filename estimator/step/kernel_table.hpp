@@ -24,8 +24,8 @@ struct KernelRow {
   std::string_view name;
   ArgumentType type = ArgumentType::floating;  ///< of arguments without a type of their own
   KernelSignature signature;
-  std::string_view why_nowhere;  ///< "PyTorch's own"; "" where it runs, or could
-  std::string_view notes;        ///< attributes, shapes, what it computes
+  std::string_view no_device_reason;  ///< "PyTorch's own"; "" where it runs, or could
+  std::string_view notes;             ///< attributes, shapes, what it computes
 };
 
 /// In the order of Kernel, without `foreign`.
@@ -41,7 +41,7 @@ struct KernelRow {
 [[nodiscard]] std::span<const DataType> kernel_types(Kernel kernel, KernelDevice device);
 
 /// Why a kernel is on no device at all; "" where it is, or could be.
-[[nodiscard]] std::string_view why_nowhere(Kernel kernel);
+[[nodiscard]] std::string_view no_device_reason(Kernel kernel);
 
 /// Whether the kernel is right, bit for bit, where its result number `written` lies in the place of
 /// its argument number `read`, which is of the same shape and type. Of names on both sides of a

@@ -44,7 +44,8 @@ std::optional<AnswerFileView> CudnnAnswerCache::read() const {
   auto bytes = read_kept(folder_, path(), largest_answer_file);
   if (!bytes) return std::nullopt;
   auto view = AnswerFileView::open(std::move(*bytes));
-  if (!view || view->circumstances() != circumstances_ || !still_so(std::string(view->parts()))) {
+  if (!view || view->circumstances() != circumstances_ ||
+      !files_unchanged(std::string(view->parts()))) {
     return std::nullopt;
   }
   return view;

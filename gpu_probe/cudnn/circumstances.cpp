@@ -95,7 +95,7 @@ std::optional<std::string> loaded_cudnn_parts() {
   return stamps;
 }
 
-bool still_so(const std::string& stamps) {
+bool files_unchanged(const std::string& stamps) {
   std::istringstream lines(stamps);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t path = line.find('/');

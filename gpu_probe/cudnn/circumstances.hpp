@@ -31,6 +31,6 @@ namespace stowage {
 [[nodiscard]] std::optional<std::string> loaded_cudnn_parts();
 
 /// Whether every line of `stamps` is still so.
-[[nodiscard]] bool still_so(const std::string& stamps);
+[[nodiscard]] bool files_unchanged(const std::string& stamps);
 
 }  // namespace stowage

@@ -38,7 +38,7 @@ std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device
 }
 
 std::string text_of(const KernelNode& node, DataType type, KernelDevice device, bool suggests) {
-  std::string why(why_nowhere(node.kernel));
+  std::string why(no_device_reason(node.kernel));
   if (suggests && node.kernel == Kernel::foreign) {
     const std::string meant = nearest_kernel(kernel_name(node));
     if (!meant.empty()) why += "; " + meant;

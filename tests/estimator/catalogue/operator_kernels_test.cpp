@@ -45,7 +45,7 @@ TEST_CASE("every operator calls a kernel, is a view, or runs nowhere and says wh
     if (kernels.empty()) without_kernel.insert(row.name);
     for (const OperatorKernel& kernel : kernels) {
       if (!kernel_types(kernel.kernel, KernelDevice::host).empty()) continue;
-      CHECK(!why_nowhere(kernel.kernel).empty());
+      CHECK(!no_device_reason(kernel.kernel).empty());
       nowhere.insert(row.name);
     }
   }

@@ -50,7 +50,8 @@ TEST_CASE("kernels that are nowhere say why") {
   for (int i = 0; i < kernel_count; ++i) {
     const auto kernel = static_cast<Kernel>(i);
     if (!kernel_types(kernel, KernelDevice::host).empty()) continue;
-    nowhere.push_back(std::string(to_string(kernel)) + ": " + std::string(why_nowhere(kernel)));
+    nowhere.push_back(std::string(to_string(kernel)) + ": " +
+                      std::string(no_device_reason(kernel)));
   }
   CHECK(nowhere == std::vector<std::string>{
                        "foreach_update: PyTorch's own", "quantize_rows: bitsandbytes' own",

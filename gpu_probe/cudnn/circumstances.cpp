@@ -18,15 +18,7 @@ namespace stowage {
 
 namespace {
 
-SharedLibrary open_forwarder() {
-  for (const std::string& path : cudnn_places()) {
-    SharedLibrary library(path);
-    if (library) return library;
-  }
-  return {};
-}
-
-// Variables that decide which libraries are found, or what cuDNN and cuBLAS make of a question.
+// Variables that decide which libraries are found, or how cuDNN and cuBLAS answer.
 std::set<std::string> steering_environment() {
   constexpr std::string_view prefixes[] = {"LD_LIBRARY_PATH=", "LD_PRELOAD=", "CUDNN_", "CUBLAS",
                                            "NVIDIA_TF32_OVERRIDE="};
@@ -55,7 +47,7 @@ std::int64_t nanoseconds(const timespec& time) {
 }  // namespace
 
 const SharedLibrary& cudnn_forwarder() {
-  static const SharedLibrary library = open_forwarder();
+  static const SharedLibrary library = first_that_loads(cudnn_places());
   return library;
 }
 

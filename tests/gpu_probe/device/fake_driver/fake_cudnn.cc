@@ -159,6 +159,7 @@ void cudnnGetLastErrorString(char* text, std::size_t size) {
 cudnnStatus_t cudnnCreate(void** handle) {
   if (fails()) return failed;
   ++state.live;
+  ++state.handles;
   return *handle = &state, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(void*) { return --state.live, CUDNN_STATUS_SUCCESS; }

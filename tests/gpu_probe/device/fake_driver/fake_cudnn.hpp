@@ -8,6 +8,7 @@ struct FakeCudnn {
   long calls = 0;
   long fail_at = 0;            ///< the number of the call that fails, from 1; 0: none does
   long live = 0;               ///< descriptors and handles that are not destroyed
+  long handles = 0;            ///< that were created
   long executed = 0;           ///< convolutions and other graphs
   long asked = 0;              ///< heuristics
   int engines_fail = 0;        ///< 1: no engine is to be had by its index

@@ -51,10 +51,6 @@ const SharedLibrary& cudnn_forwarder() {
   return library;
 }
 
-std::string cudnn_version_text(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 std::string file_stamp(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return fmt::format("absent {}", path);

@@ -4,7 +4,6 @@
 // finds it, and asked nothing. The engines, and with them the start-up, lie in other libraries.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -14,9 +13,6 @@ namespace stowage {
 
 /// libcudnn.so.9 from the first of cudnn_places() that can be loaded. It stays loaded.
 [[nodiscard]] const SharedLibrary& cudnn_forwarder();
-
-/// "9.19.0" of cudnnGetVersion's 91900.
-[[nodiscard]] std::string cudnn_version_text(std::size_t version);
 
 /// "SIZE MODIFIED CHANGED PATH", times in nanoseconds; "absent PATH" where it is not. A file that
 /// is replaced has another stamp, even if its modification time was set back.

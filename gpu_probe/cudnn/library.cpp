@@ -7,6 +7,7 @@
 
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "gpu_probe/driver/driver_presence.hpp"
+#include "gpu_probe/driver/found_libraries.hpp"
 
 namespace stowage {
 namespace {
@@ -24,7 +25,7 @@ Result<CudnnLibrary> load() {
   const std::size_t version = library->get_version();
   if (version < oldest_version) {
     return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
-                               cudnn_version_text(version), cudnn_version_text(oldest_version)));
+                               library_version_text(version), library_version_text(oldest_version)));
   }
   if (version >= first_linked_with_driver) {
     if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
@@ -52,7 +53,7 @@ Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file) {
   return library;
 }
 
-std::string CudnnLibrary::version() const { return cudnn_version_text(get_version()); }
+std::string CudnnLibrary::version() const { return library_version_text(get_version()); }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* what) const {
   if (status == CUDNN_STATUS_SUCCESS) return;

@@ -3,7 +3,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "gpu_probe/cudnn/circumstances.hpp"
+#include "gpu_probe/driver/found_libraries.hpp"
 #include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
@@ -159,7 +159,7 @@ std::string run_convolutions(const SharedLibrary& library, DevicePointer memory)
                                direction.result.descriptor, direction.result.data),
                  direction.name);
   }
-  return cudnn_version_text(cudnn.version());
+  return library_version_text(cudnn.version());
 }
 
 }  // namespace stowage

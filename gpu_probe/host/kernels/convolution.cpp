@@ -164,6 +164,14 @@ dnnl::convolution_forward::primitive_desc forward_description(const Geometry& g,
                            g.dilation, g.pad_before, g.pad_after);
 }
 
+/// Of the gradient of the data or of the weights.
+template <typename Primitive>
+typename Primitive::primitive_desc backward_description(const Geometry& g) {
+  return describe_backward<Primitive>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+}
+
 /// The part of x that windows see, copied to `storage` where that is not all.
 const float* seen(const Geometry& g, const float* x, std::vector<float>& storage) {
   if (g.whole_x.empty()) return x;
@@ -193,9 +201,7 @@ void backward_data(const Geometry& g, const float* dy, const float* w, float* al
   std::vector<float> storage(g.whole_x.empty() ? 0 : static_cast<std::size_t>(count(g.x)));
   float* const dx = storage.empty() ? all_of_dx : storage.data();
   using Backward = dnnl::convolution_backward_data;
-  const auto description = describe_backward<Backward>(
-      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
-      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  const auto description = backward_description<Backward>(g);
   execute_into(Backward(description),
                {{DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())},
                 {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}},
@@ -211,9 +217,7 @@ void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, 
   std::vector<float> storage;
   const float* x = seen(g, all_of_x, storage);
   using Backward = dnnl::convolution_backward_weights;
-  const auto description = describe_backward<Backward>(
-      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
-      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  const auto description = backward_description<Backward>(g);
   execute_into(Backward(description),
                {{DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
                 {DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())}},

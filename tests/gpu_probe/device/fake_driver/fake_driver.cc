@@ -1,29 +1,17 @@
 // The few functions of NVML and libcuda that probe() calls, for a machine with one RTX 3090, a
 // second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
+
+#include "tests/gpu_probe/device/fake_driver/fake_nvml.hpp"
 
 namespace {
 int place[5];  // three GPUs and the third's two instances
 bool is_first(void* device) { return device == &place[0]; }
 int number_of(void* device) { return static_cast<int>(static_cast<int*>(device) - place); }
-int put(char* text, unsigned length, const char* value) {
-  std::snprintf(text, length, "%s", value);
-  return 0;
-}
 }  // namespace
 
 extern "C" {
-
-struct FakeMemory {
-  unsigned long long total, free, used;
-};
-struct FakePci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }

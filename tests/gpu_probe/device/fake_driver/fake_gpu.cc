@@ -5,9 +5,10 @@
 // context cannot be made current. fakeContexts() says how many are held.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "tests/gpu_probe/device/fake_driver/fake_nvml.hpp"
 
 namespace {
 
@@ -21,23 +22,10 @@ bool is(const char* setting) {
   const char* chosen = std::getenv("STOWAGE_FAKE_GPU");
   return chosen != nullptr && std::strcmp(chosen, setting) == 0;
 }
-int put(char* text, unsigned length, const char* value) {
-  std::snprintf(text, length, "%s", value);
-  return 0;
-}
 
 }  // namespace
 
 extern "C" {
-
-struct FakeMemory {
-  unsigned long long total, free, used;
-};
-struct FakePci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }

@@ -57,12 +57,12 @@ bool is_of_this_machine(const Plan& plan, const Backend& backend) {
 
 Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceedings& proceedings) {
   const bool on_cuda = request.on == RunOn::cuda;
-  auto backend = on_cuda ? open_cuda_backend(usual_cuda_setup(answer_folder(request.keep_answers)))
+  auto backend = on_cuda ? open_cuda_backend(default_cuda_setup(answer_folder(request.keep_answers)))
                          : open_host_backend();
   if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
     proceedings.not_run = backend.error().front().message;
-    proceedings.wanted = {cuda_work(plan), missing_kernels(plan, KernelDevice::cuda)};
+    proceedings.wanted = {count_cuda_nodes(plan), missing_kernels(plan, KernelDevice::cuda)};
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));

@@ -93,7 +93,7 @@ Json workspaces_json(const std::vector<KernelWorkspace>& workspaces) {
 }
 
 Diagnostics cudnn_notes(const CudnnWorkspaceSource& source) {
-  const std::string why = source.why_no_cudnn();
+  const std::string why = source.no_cudnn_reason();
   if (why.empty()) return {};
   return {
       {.severity = Severity::warning,

@@ -19,7 +19,7 @@
 #include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/foreign_kernels.hpp"
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 #include "gpu_probe/device/present_card.hpp"
 
 namespace stowage {

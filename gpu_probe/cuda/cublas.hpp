@@ -25,7 +25,7 @@ class Cublas {
   /// Loads the first of the files (libcublasLt) that loads and is whole, in the current context.
   /// Errors: there is none (the reason for the last), or cublasLtCreate fails.
   [[nodiscard]] static Result<std::unique_ptr<Cublas>> open(const std::vector<std::string>& files);
-  /// open() makes it.
+  /// Called by open().
   Cublas(const cublas::LtFunctions& functions, LibraryObject handle);
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;

@@ -52,6 +52,7 @@ Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* s
   return {};
 }
 
+// By cuBLAS; opens it at the first call.
 Result<void> CudaKernels::multiply(const kernels::Product& product, const KernelCall& call,
                                    bool tf32, void* stream) {
   if (product.k == 0) return keep_or_clear(product, stream);

@@ -24,7 +24,7 @@ AttentionQuery::Operand operand_of(const TensorArgument& tensor) {
 }
 
 /// The addresses of a graph's tensors.
-class Pack {
+class TensorAddresses {
  public:
   void add(Part part, void* data) {
     ids_.push_back(static_cast<std::int64_t>(part));
@@ -144,7 +144,7 @@ void CudnnAttention::execute(const CudnnPlan& chosen, const AttentionQuery& quer
   auto scale = static_cast<float>(kernels::attention_scale(call));
   float hidden = std::numeric_limits<float>::lowest(), row_factor = 1;
   std::byte* workspace = call.workspace;
-  Pack pack;
+  TensorAddresses pack;
   pack.add(Part::query, *a.query);
   pack.add(Part::key, *a.key);
   pack.add(Part::value, *a.value);

@@ -69,7 +69,7 @@ std::string cudnn_circumstances(const std::string& asker, const std::string& dev
 }
 
 std::optional<std::string> loaded_cudnn_parts() {
-  // address permissions offset device inode path
+  // A line has: address permissions offset device inode path.
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> paths;
   for (std::string line; std::getline(maps, line);) {

@@ -88,7 +88,7 @@ void MeasuredCublas::multiply(Precision precision, int n, DevicePointer a, Devic
       precision == Precision::tf32 ? cublas::compute_32_fast_tf32 : cublas::compute_32;
   must_succeed(functions_.gemm(handle_.get(), cublas::not_transposed, cublas::not_transposed, n, n,
                                n, &one, pointer(a), type, n, pointer(b), type, n, &zero, pointer(c),
-                               type, n, compute, cublas::usual_algorithm),
+                               type, n, compute, cublas::default_algorithm),
                "cublasGemmEx");
 }
 

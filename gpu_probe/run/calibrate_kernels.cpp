@@ -46,7 +46,7 @@ Result<std::vector<KernelSample>> timed_samples(Backend& backend, const SizedSte
 
 }  // namespace
 
-std::vector<SampledStep> usual_samples(double compute_capability) {
+std::vector<SampledStep> default_samples(double compute_capability) {
   const Precision half = compute_capability >= 8 ? Precision::bf16 : Precision::fp16;
   std::vector<SampledStep> samples;
   for (const Precision precision : {Precision::fp32, half}) {

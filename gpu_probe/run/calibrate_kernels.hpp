@@ -22,7 +22,7 @@ struct SampledStep {
 
 /// Convolutions of all kinds and transformers, each small and large, in fp32 and, from compute
 /// capability 8.0 on, in bf16 (before: fp16).
-[[nodiscard]] std::vector<SampledStep> usual_samples(double compute_capability);
+[[nodiscard]] std::vector<SampledStep> default_samples(double compute_capability);
 
 struct CalibratedKernels {
   FittedRates fitted;

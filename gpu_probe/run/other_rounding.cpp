@@ -61,7 +61,7 @@ void move(const TensorArgument& tensor, double roundoffs, std::uint64_t seed) {
 
 }  // namespace
 
-void round_otherwise(const StepGraph& graph, const KernelNode& node,
+void perturb_rounding(const StepGraph& graph, const KernelNode& node,
                      std::span<const TensorArgument> written, std::uint64_t seed) {
   if (!adds_up(node)) return;
   for (const TensorArgument& tensor : written) {

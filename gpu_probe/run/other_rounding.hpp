@@ -21,7 +21,7 @@ namespace stowage {
 /// normalisations, attention, recurrent layers): each number by at most a few roundoffs
 /// (tolerance.hpp) of its tensor's root mean square, up or down as `seed` and its place have it.
 /// Other kernels' results are left alone: what they pick or move is found again by its bits.
-void round_otherwise(const StepGraph& graph, const KernelNode& node,
+void perturb_rounding(const StepGraph& graph, const KernelNode& node,
                      std::span<const TensorArgument> written, std::uint64_t seed);
 
 }  // namespace stowage

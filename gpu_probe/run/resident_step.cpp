@@ -102,7 +102,7 @@ class ResidentStep {
                                        .workspace_bytes = {}});
     if (done) {
       if (rounding_ != 0) {
-        round_otherwise(graph_, node, arguments.writes, rounding_ * 1'000'003 + ++moved_);
+        perturb_rounding(graph_, node, arguments.writes, rounding_ * 1'000'003 + ++moved_);
       }
       return {};
     }

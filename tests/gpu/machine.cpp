@@ -62,7 +62,7 @@ std::string why_no_gpu_run(const std::string& driver, const std::string& backend
 }
 
 Result<GpuMachine> GpuMachine::open(bool pretended) {
-  const CudaSetup setup = pretended ? pretended_setup() : usual_cuda_setup(STOWAGE_KERNEL_FOLDER);
+  const CudaSetup setup = pretended ? pretended_setup() : default_cuda_setup(STOWAGE_KERNEL_FOLDER);
   auto backend = open_cuda_backend(setup);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   const Probe probe = stowage::probe();

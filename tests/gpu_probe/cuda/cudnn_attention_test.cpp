@@ -24,7 +24,7 @@ namespace {
 using I = std::int64_t;
 
 const CudnnLibrary& pretended_library() {
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
+  static const auto library = bind_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
   REQUIRE(library.has_value());
   return *library;
 }

@@ -52,7 +52,7 @@ CudaSetup pretended_setup() {
   pretended_driver().run = run_body;
   pretended_cublas() = {};
   pretended_cudnn() = {};
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
+  static const auto library = bind_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
   if (!library) throw std::runtime_error(library.error().front().message);
   return {.driver = STOWAGE_FAKE_LANES,
           .libraries = {.nvrtc = {STOWAGE_FAKE_NVRTC},

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "tests/support/temporary_folder.hpp"
 

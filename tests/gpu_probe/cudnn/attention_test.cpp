@@ -34,7 +34,7 @@ void check_rows(const char* card, const std::vector<Row>& rows) {
     CAPTURE(row.call.text());
     const WorkspaceAnswer forward = source.attention_engines(attention_call(row.call, false));
     const WorkspaceAnswer backward = source.attention_engines(attention_call(row.call, true));
-    CHECK(source.why_rule() == "");
+    CHECK(source.rule_reason() == "");
     REQUIRE(forward.engines.size() == 1);
     REQUIRE(backward.engines.size() == 1);
     CHECK(forward.engines[0].workspace == Bytes(row.forward));
@@ -94,7 +94,7 @@ TEST_CASE("a mask of attention, and a call that keeps no statistics") {
   AttentionQuery inference = attention_call(call, false);
   inference.statistics = false;
   CHECK(source.attention_engines(inference).engines[0].workspace == 256_B);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
 }
 
 TEST_CASE("an attention engine is named as cuDNN numbers it") {
@@ -186,11 +186,11 @@ TEST_CASE("where cuDNN is not asked about attention the rule speaks, and says wh
   const AttentionCall call{.batch = 2, .heads = 8, .length = 256, .features = 256};
   CudnnWorkspaceSource old(card_named("gtx960"));
   CHECK(old.attention_engines(attention_call(call, true)).origin == WorkspaceOrigin::rule);
-  CHECK(old.why_rule() == "cuDNN does not serve this card");
+  CHECK(old.rule_reason() == "cuDNN does not serve this card");
   CudnnWorkspaceSource blackwell(card_named("b200"));
   const WorkspaceAnswer answer = blackwell.attention_engines(attention_call(call, true));
   CHECK(answer.origin == WorkspaceOrigin::rule);
-  CHECK(blackwell.why_rule() ==
+  CHECK(blackwell.rule_reason() ==
         "cuDNN is not asked where PyTorch names the engine of attention itself");
   CHECK(answer.engines[0].workspace == 16'384_B);
 }

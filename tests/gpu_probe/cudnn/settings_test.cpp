@@ -77,7 +77,7 @@ TEST_CASE("every type is answered for, in every direction and in both layouts") 
       }
     }
   }
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
 }
 
 TEST_CASE("every card of compute capability 7.5 and later has a text that cuDNN accepts") {

@@ -81,7 +81,7 @@ TEST_CASE("an RTX 3090's engines without an RTX 3090") {
   const WorkspaceAnswer answer = source.engines(convolution(32, 64, 64, 56, 3));
   CHECK(answer.origin == WorkspaceOrigin::cudnn);
   CHECK(source.origin() == WorkspaceOrigin::cudnn);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
   CHECK(answer.engines.size() <= most_engines);
   CHECK(answer.engines.front().name.starts_with("cudnn " + *cudnn_version() + " eng"));
   if (!is_measured_version()) return;
@@ -116,7 +116,7 @@ loss:
   const auto graph = testing::lowered(testing::described(text), {.kernels = KernelSet::pytorch});
   const auto step = size_step(graph, 4, source);
   REQUIRE(step);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
   CHECK(step->workspace_origin == WorkspaceOrigin::cudnn);
   std::set<std::size_t> ranks;
   for (const KernelNode& node : graph->nodes) {
@@ -206,13 +206,13 @@ TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
   const WorkspaceAnswer answer = old.engines(query);
   CHECK(answer.origin == WorkspaceOrigin::rule);
   CHECK(old.origin() == WorkspaceOrigin::rule);
-  CHECK(old.why_rule() == "cuDNN does not serve this card");
+  CHECK(old.rule_reason() == "cuDNN does not serve this card");
   CHECK(answer.engines.front().workspace == rule_workspace(query, 5.2));
   Card broken = card_named("rtx3090");
   broken.cudnn_device_json = "{\"deviceVer\": 860}";
   CudnnWorkspaceSource refused(broken);
   CHECK(refused.engines(query).origin == WorkspaceOrigin::rule);
-  CHECK(refused.why_rule() != "");
+  CHECK(refused.rule_reason() != "");
   CHECK(refused.engines(query).engines.front().workspace == rule_workspace(query, 8.6));
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("a question that cuDNN refuses makes the origin mixed") {
   integers.type = DataType::int64;
   CHECK(source.engines(integers).origin == WorkspaceOrigin::rule);
   CHECK(source.origin() == WorkspaceOrigin::mixed);
-  CHECK(source.why_rule() == "cuDNN: no convolutions of this data type");
+  CHECK(source.rule_reason() == "cuDNN: no convolutions of this data type");
 }
 
 TEST_CASE("an answer keeps the first, the falling ones, the least and the largest") {

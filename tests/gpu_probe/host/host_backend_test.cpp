@@ -157,7 +157,7 @@ TEST_CASE("a kernel that writes past its result is found in the padded run, by n
 
 TEST_CASE("without a GPU the cuda backend says what is missing, with one it opens") {
   const auto devices = cuda_devices();
-  const auto backend = open_cuda_backend(usual_cuda_setup(""));
+  const auto backend = open_cuda_backend(default_cuda_setup(""));
   REQUIRE(backend.has_value() == devices.has_value());
   if (devices) {
     CHECK((*backend)->name() == "cuda: " + devices->front().name);

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "estimator/step/kernel_table.hpp"
-#include "gpu_probe/backend/kept_call.hpp"
+#include "gpu_probe/backend/owned_call.hpp"
 
 namespace stowage::test {
 namespace {
@@ -206,7 +206,7 @@ class ThreadedLanes final : public LaneDevice {
   }
   [[nodiscard]] Result<void> launch(const KernelCall& call) override {
     if (auto ok = may("launch"); !ok) return ok;
-    push(Lane::compute, [this, kept = std::make_shared<KeptCall>(call)] {
+    push(Lane::compute, [this, kept = std::make_shared<OwnedKernelCall>(call)] {
       {
         const std::lock_guard lock(diary_->mutex);
         ++diary_->kernels;

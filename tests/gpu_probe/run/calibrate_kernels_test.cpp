@@ -72,7 +72,7 @@ TEST_CASE("where nothing can be timed the first reason is told") {
 
 TEST_CASE("the usual samples are shipped models in two formats") {
   for (const double capability : {7.5, 9.0}) {
-    const std::vector<SampledStep> samples = usual_samples(capability);
+    const std::vector<SampledStep> samples = default_samples(capability);
     CHECK(samples.size() == 16);
     CHECK(samples.front().precision == Precision::fp32);
     CHECK(samples.back().precision == (capability < 8 ? Precision::fp16 : Precision::bf16));

@@ -31,7 +31,7 @@ std::vector<float> moved(Kernel kernel, std::vector<float> values, std::uint64_t
   const std::vector<TensorArgument> written{{reinterpret_cast<std::byte*>(values.data()),
                                              DataType::float32,
                                              {static_cast<std::int64_t>(values.size())}}};
-  round_otherwise(graph, node, written, seed);
+  perturb_rounding(graph, node, written, seed);
   return values;
 }
 
@@ -53,7 +53,7 @@ class OtherwiseRounding : public WrappedBackend {
     REQUIRE(synchronize().has_value());
     KernelNode node;
     node.kernel = call.kernel;
-    round_otherwise(graph_, node, call.writes, 77 + static_cast<std::uint64_t>(call.kernel));
+    perturb_rounding(graph_, node, call.writes, 77 + static_cast<std::uint64_t>(call.kernel));
     if (call.kernel == Kernel::linear_backward_filter) {
       *reinterpret_cast<float*>(call.writes[0].data) += wrong_;
     }

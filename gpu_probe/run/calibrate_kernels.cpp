@@ -14,7 +14,7 @@
 namespace stowage {
 namespace {
 
-constexpr Bytes largest_workspace = 512_MiB;  // that a convolution may have while it is timed
+constexpr Bytes largest_workspace = 512_MiB;  // of a convolution while it is timed
 
 Result<SizedStep> sized_step_of(const SampledStep& sample, const std::string& models,
                                 double compute_capability) {

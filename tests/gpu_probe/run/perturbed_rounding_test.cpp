@@ -1,5 +1,5 @@
 // What other rounding may move: sums by a few roundoffs, picked and moved numbers not at all.
-#include "gpu_probe/run/other_rounding.hpp"
+#include "gpu_probe/run/perturbed_rounding.hpp"
 
 #include <doctest/doctest.h>
 

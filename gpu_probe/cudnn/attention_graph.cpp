@@ -253,6 +253,9 @@ class Attention {
   Operand rows_;  // the shape of one number for each row of the scores
 };
 
+// Computes the weights again, from the scores and the rows' logsumexp; then, in this order: the sum
+// of dy y over each row; dv from the weights and dy; the gradient of the scores from dy v^T and the
+// row sums; dk from it and q; dq from it and k, summed in float32 and converted last.
 CudnnDescriptor Attention::backward() {
   const Operand& q_shape = query_.query;
   const std::int64_t batch = q_shape.shape[0], queries = q_shape.shape[2],

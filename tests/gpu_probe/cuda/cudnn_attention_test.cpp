@@ -1,6 +1,6 @@
-// Attention by cuDNN, on a cuDNN that pretends: it executes the graph that it is handed, operation
-// after operation. So the graph and its tensors are right where its results are those of our own
-// kernel. Nothing of it has run on a GPU.
+// Attention by cuDNN, on a pretended cuDNN that executes the graph that it gets, operation by
+// operation. The graph and its tensors are right if the results are those of our own kernel.
+// Nothing here runs on a GPU.
 #include "gpu_probe/cuda/cudnn_attention.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ const CudnnLibrary& pretended_library() {
   return *library;
 }
 
-/// A tensor of 16 bits or, for statistics, of 32.
+/// A tensor in a 16-bit format or, for statistics, in float32.
 struct Stored {
   DataType type = DataType::bfloat16;
   Sizes shape;
@@ -174,7 +174,7 @@ TEST_CASE("cuDNN's graph of attention computes what our own kernel does") {
       for (const bool forward : {true, false}) {
         const KernelCall call = asked.call(forward);
         REQUIRE(CudnnAttention::suits(call));
-        int stream = 0;  // backward fills memory, on a stream that the driver has to know
+        int stream = 0;  // backward fills memory, on a stream that the driver must know
         const auto taken = attention.run(call, forward ? &stream : nullptr);
         REQUIRE_MESSAGE(taken.has_value(), (taken ? "" : taken.error().front().message));
         CHECK(*taken);
@@ -186,7 +186,7 @@ TEST_CASE("cuDNN's graph of attention computes what our own kernel does") {
                          std::byte{0x5a}) ==
               static_cast<std::ptrdiff_t>(asked.workspace.size()) - asked.allowed.count());
       }
-      // Forward by the one, backward by the other.
+      // Forward by our own kernel, backward by cuDNN.
       AttentionCalls mixed(model);
       run_own(mixed.call(true));
       REQUIRE(attention.run(mixed.call(false), nullptr).value());
@@ -207,8 +207,8 @@ TEST_CASE("cuDNN's scratch lies behind the query's float32 gradient, which begin
   run_own(calls.call(true));
   const KernelCall call = calls.call(false);
   const Bytes before = frontend_workspace(called_attention(call));
-  CHECK(before == Bytes(180));   // 5 rows of 8 features and a number
-  const Bytes needed(192 + 64);  // in whole 16 bytes
+  CHECK(before == Bytes(180));   // 5 rows of 8 features and one number
+  const Bytes needed(192 + 64);  // 180 rounded up to 16 bytes, and 64
   calls.allowed = needed - Bytes(1);
   CHECK_FALSE(attention.run(calls.call(false), nullptr).value());
   CHECK(attention.remarks() ==

@@ -22,7 +22,7 @@ auto& pretended(const char* file, const char* name) {
 
 constexpr int no_such_function = 500;
 
-/// The body that the function's name names, over as many indices as the launch says.
+/// Runs the body that the function's name names, over as many indices as the launch says.
 int run_body(const char* function, unsigned grid, unsigned block, void** arguments) {
   static const auto by_function = [] {
     std::map<std::string, kernels::LaunchableBody> bodies;

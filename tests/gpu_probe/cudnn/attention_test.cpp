@@ -1,5 +1,6 @@
-// The figures are of cuDNN 9.19.0, and equal those of NVIDIA's cudnn-frontend 1.32 (its Python
-// package, for the same described device): what get_workspace_size() said for the same calls.
+// Workspaces of attention. The figures are of cuDNN 9.19.0, and equal those of NVIDIA's
+// cudnn-frontend 1.32: get_workspace_size() of its Python package, for the same calls and the same
+// described device.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -72,7 +73,7 @@ TEST_CASE("attention on a Blackwell that is not there") {
        {{.batch = 4, .heads = 16, .length = 1024, .causal = false}, 0, 17'039'360},
        {{.batch = 2, .heads = 32, .key_heads = 8, .length = 2048, .features = 80}, 0, 84'410'496},
        {{.batch = 1, .heads = 12, .length = 77, .keys = 4096}, 0, 486'128},
-       // A bit for each score says what is dropped.
+       // One bit for each score says whether it is dropped.
        {{.batch = 4, .heads = 16, .length = 1024, .dropout = 0.125}, 8'388'736, 25'428'096},
        {{.batch = 2,
          .heads = 32,

@@ -1,5 +1,5 @@
-// Layouts, types and PyTorch's settings, as cuDNN 9.19.0 answers for them; with another version the
-// exact figures are not asserted, and where there is none that is said.
+// Workspaces by layout, type and PyTorch's settings, as cuDNN 9.19.0 answers. Exact figures are not
+// checked with another version. Where there is no cuDNN the test says so.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The figures hold for cuDNN 9.19.0; another version may rank its engines differently, so with one
-// the exact ones are not asserted. Where cuDNN is not installed, that is said and the rule is
-// tested.
+// CudnnWorkspaceSource. The figures are of cuDNN 9.19.0; with another version, which may rank
+// engines otherwise, exact figures are not checked. Where cuDNN is not installed the test says so
+// and tests the rule.
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
 #include <doctest/doctest.h>
@@ -243,7 +243,7 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
       if (node.convolution >= 0) questions.insert(convolution_query(*graph, node, 2));
     }
   }
-  // One in so many, once the catalogue is large: cuDNN takes a millisecond for each.
+  // A sample, once the catalogue is large: cuDNN takes a millisecond for each question.
   const std::size_t stride = 1 + questions.size() / 400;
   CudnnWorkspaceSource without(card_named("rtx3090"));
   std::vector<std::pair<ConvolutionQuery, std::string>> fresh;
@@ -269,7 +269,7 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
     CHECK(engines_in_full(answer.engines) == engines);
   }
   CHECK(second.origin() == WorkspaceOrigin::cudnn);
-  // Another card's answers are its own.
+  // Another card has answers of its own.
   CudnnWorkspaceSource other(card_named("h200"), folder.path());
   CudnnWorkspaceSource other_fresh(card_named("h200"));
   CHECK(engines_in_full(other.engines(fresh[0].first).engines) ==

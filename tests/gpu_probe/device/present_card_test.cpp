@@ -60,7 +60,7 @@ TEST_CASE("the first that CUDA shows is taken, whatever the driver's order") {
   REQUIRE(present.has_value());
   CHECK(present->card.compute_capability == doctest::Approx(8.0));
   CHECK(present->in_use ==
-        0_B);  // more is free than CUDA's total: what the driver keeps is not in it
+        0_B);  // more is free than CUDA's total, which lacks what the driver keeps
 }
 
 TEST_CASE("a card that the catalogue lacks is by rule") {

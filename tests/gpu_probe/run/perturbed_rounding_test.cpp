@@ -1,4 +1,5 @@
-// What other rounding may move: sums by a few roundoffs, picked and moved numbers not at all.
+// Perturbed rounding moves sums by a few roundoffs, and numbers that are picked or moved not at
+// all.
 #include "gpu_probe/run/perturbed_rounding.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ LoweringSettings without_tf32() {
   return settings;
 }
 
-/// What a node of the kernel leaves of `values`.
+/// The `values` after a node of the kernel has been perturbed.
 std::vector<float> moved(Kernel kernel, std::vector<float> values, std::uint64_t seed) {
   const StepGraph graph = step_of(mlp, without_tf32());
   KernelNode node;
@@ -43,7 +44,7 @@ double moved_by(const StepGraph& graph, ResultKind kind, std::uint64_t seed) {
   return difference(graph, results_of(graph), kind, other->front(), expected->front()).relative;
 }
 
-/// The host, whose products come out a little otherwise: by rounding, or by a share of 1.
+/// The host backend with other products: they differ by rounding, or by a share of 1.
 class OtherwiseRounding : public WrappedBackend {
  public:
   OtherwiseRounding(const StepGraph& graph, float wrong) : graph_(graph), wrong_(wrong) {}
@@ -107,10 +108,10 @@ TEST_CASE("a sum moves by at most a few roundoffs of its tensor's size, as the s
   CHECK(one != moved(Kernel::matmul, values, 2));
   CHECK(one != values);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // And by half a spacing of its own, where it is rounded to float32 again.
+    // And by half a spacing of its own, since it is rounded to float32 again.
     CHECK(std::abs(one[i] - values[i]) <= 4 * 0x1p-24 * size + 0x1p-24 * std::abs(values[i]));
   }
-  CHECK(one[3] != 0);  // what is 0 but for rounding is not 0 on another machine
+  CHECK(one[3] != 0);  // a value that is 0 except for rounding is not 0 elsewhere
 }
 
 TEST_CASE("what is picked or moved keeps its bits") {

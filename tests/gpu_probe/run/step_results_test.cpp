@@ -184,7 +184,7 @@ TEST_CASE(
   CHECK(labels.size() == 5);
   for (const std::int64_t label : labels) CHECK((label >= 0 && label < 6));
   CHECK(floats("conv1.weight") != floats("layer1.conv1.weight"));
-  CHECK(values[storage(graph, "bn1").index()].empty());  // an activation holds nothing yet
+  CHECK(values[storage(graph, "bn1").index()].empty());  // an activation has no value yet
 }
 
 TEST_CASE("tokens and the targets that are made of them are rows of the table") {

@@ -1,5 +1,5 @@
-// The few functions of NVML and libcuda that probe() calls, for a machine with one RTX 3090, a
-// second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
+// A pretended NVML and libcuda with the functions that probe() calls, for a machine with one RTX
+// 3090, a second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
 #include <cstddef>
 #include <cstring>
 
@@ -62,7 +62,7 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   *minor = versions[number_of(device)] % 10;
   return 0;
 }
-// A process that tells its memory, and the init process, which does not; only as many as fit.
+// A process whose memory is known, and the init process, whose memory is not; only as many as fit.
 struct FakeProcess {
   unsigned pid;
   unsigned long long memory;
@@ -109,7 +109,7 @@ int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* value) {
   return is_first(device) ? 0 : 3;
 }
 
-// libcuda, which orders the devices the other way round.
+// libcuda, which has the devices in the opposite order.
 int cuInit(unsigned) { return 0; }
 int cuDeviceGetCount(int* count) {
   *count = 2;

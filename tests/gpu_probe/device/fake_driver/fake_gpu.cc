@@ -1,8 +1,8 @@
-// A GPU that only counts: NVML, libcuda, cuBLAS and cuDNN in one library, as far as a calibration
-// calls them. The context takes 300 MiB of it, cuBLAS 40, cuDNN's first convolution 90.
-// STOWAGE_FAKE_GPU steers it: "full": hardly any memory is free; "eager": no lazy loading;
-// "no-products": cuBLAS fails; "shrinks": memory comes free while cuDNN runs; "no-current": a
-// context cannot be made current. fakeContexts() says how many are held.
+// A pretended GPU that only counts: NVML, libcuda, cuBLAS and cuDNN in one library, with the
+// functions that a calibration calls. The context takes 300 MiB, cuBLAS 40, cuDNN's first
+// convolution 90. STOWAGE_FAKE_GPU steers it. "full": hardly any memory is free; "eager": no lazy
+// loading; "no-products": cuBLAS fails; "shrinks": memory is freed while cuDNN runs; "no-current":
+// a context cannot be made current. fakeContexts() returns how many contexts exist.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Presence, copies and the steady state: a plan worked out on paper passes, and each change that
-// breaks it is named. Room and figures: memory_test.cpp.
+// breaks it is named. Memory and figures: memory_test.cpp.
 #include "planner/validate/validate_plan.hpp"
 
 #include <doctest/doctest.h>

@@ -10,8 +10,8 @@
 
 namespace stowage {
 
-inline constexpr std::size_t most_kernel_files =
-    2000;  ///< in a folder; those unused for longest are removed
+/// In a folder; files that were unused for longest are removed.
+inline constexpr std::size_t most_kernel_files = 2000;
 inline constexpr std::size_t largest_kernel_file = std::size_t{16} << 20;  ///< bytes
 
 class KernelCache {

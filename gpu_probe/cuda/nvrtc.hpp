@@ -17,9 +17,8 @@ namespace stowage {
 [[nodiscard]] std::string architecture_text(int major, int minor);
 
 struct CompiledKernels {
-  std::string cubin;  ///< what cuModuleLoadData takes
-  std::vector<std::string>
-      names;  ///< the functions' names in the cubin, in the order of the request
+  std::string cubin;               ///< what cuModuleLoadData takes
+  std::vector<std::string> names;  ///< of its functions, in the order of the request
 };
 
 class Nvrtc {

@@ -37,8 +37,8 @@ class OwnKernels {
   const CudaDriver& driver_;
   std::string architecture_;
   KernelCache cache_;
-  std::map<std::pair<std::string_view, bool>, void*>
-      functions_;  // by body and whether threads share an index
+  // By body, and whether threads share an index.
+  std::map<std::pair<std::string_view, bool>, void*> functions_;
   std::vector<void*> modules_;
 };
 

@@ -14,8 +14,8 @@
 
 namespace stowage {
 
-inline constexpr std::size_t most_answer_files =
-    64;  ///< in a folder; those unused for longest are removed
+/// In a folder; files that were unused for longest are removed.
+inline constexpr std::size_t most_answer_files = 64;
 
 /// Not thread-safe.
 class CudnnAnswerCache {

@@ -58,10 +58,10 @@ std::string file_stamp(const std::string& path) {
                      nanoseconds(found.st_ctim), path);
 }
 
-std::string cudnn_circumstances(const std::string& asker, const std::string& device) {
+std::string cudnn_circumstances(const std::string& sources_hash, const std::string& device) {
   const std::string forwarder = cudnn_forwarder().path();
   if (forwarder.empty()) return "";
-  std::string text = fmt::format("asker {}\n", asker);
+  std::string text = fmt::format("asker {}\n", sources_hash);
   for (const std::string& variable : steering_environment()) text += variable + '\n';
   text += fmt::format("loader {}\n", file_stamp("/etc/ld.so.cache"));
   text += fmt::format("forwarder {}\n", file_stamp(forwarder));

@@ -20,10 +20,12 @@ namespace stowage {
 /// file that is replaced gets another stamp, even if its modification time was set back.
 [[nodiscard]] std::string file_stamp(const std::string& path);
 
-/// One line each: the hash of the sources that ask cuDNN (`asker`), the environment variables that
-/// steer libraries and cuDNN, the stamp of the loader's index, the forwarder's stamp, the device.
+/// One line each: the hash of the sources that ask cuDNN (`sources_hash`), the environment
+/// variables that steer libraries and cuDNN, the stamp of the loader's index, the forwarder's
+/// stamp, the device.
 /// "" where there is no cuDNN.
-[[nodiscard]] std::string cudnn_circumstances(const std::string& asker, const std::string& device);
+[[nodiscard]] std::string cudnn_circumstances(const std::string& sources_hash,
+                                              const std::string& device);
 
 /// The stamps, one a line, of the libraries of this process that take part in the answers: of
 /// cuDNN, cuBLAS, NVRTC and the driver. Nullopt where one was replaced after it was loaded.

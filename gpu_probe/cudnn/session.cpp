@@ -28,7 +28,7 @@ bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
 // Keeps NVRTC loaded. cuDNN loads it for each plan that it compiles and unloads it with the plan,
 // which takes as long as all the rest of an answer. It is looked for as cuDNN does: by cuDNN's
 // RUNPATH, then by the loader's search.
-void hold_nvrtc() {
+void keep_nvrtc_loaded() {
   const SharedLibrary& cudnn = cudnn_forwarder();
   std::size_t (*cuda_version)() = nullptr;
   if (!cudnn.bind("cudnnGetCudartVersion", cuda_version)) return;
@@ -124,7 +124,7 @@ class DescribedDeviceSession final : public CudnnSession {
 Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& device) {
   const auto library = cudnn_library();
   if (!library) return tl::unexpected(library.error());
-  hold_nvrtc();
+  keep_nvrtc_loaded();
   try {
     return std::make_unique<DescribedDeviceSession>(**library, device);
   } catch (const LibraryFailure& error) {
@@ -132,7 +132,7 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& devi
   }
 }
 
-std::string cudnn_asker() { return STOWAGE_CUDNN_ASKER; }
+std::string cudnn_sources_hash() { return STOWAGE_CUDNN_SOURCES_HASH; }
 
 Result<std::string> cudnn_version() {
   return cudnn_library().map([](const CudnnLibrary* library) { return library->version(); });

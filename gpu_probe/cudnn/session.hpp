@@ -37,7 +37,7 @@ class CudnnSession {
 
 /// A hash of the sources that ask cuDNN and choose among its answers: kept answers are used only
 /// with the hash that they were made with.
-[[nodiscard]] std::string cudnn_asker();
+[[nodiscard]] std::string cudnn_sources_hash();
 
 /// The version of the installed cuDNN, "9.19.0". Loads it. Errors: not installed, too old.
 [[nodiscard]] Result<std::string> cudnn_version();

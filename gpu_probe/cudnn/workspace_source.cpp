@@ -116,9 +116,9 @@ Result<WorkspaceAnswer> CudnnWorkspaceSource::kept_answer(const Query& query) {
       return failure("cuDNN is not asked where PyTorch names the engine of attention itself");
     }
   }
-  const std::string asker = cudnn_asker();
-  if (!cache_ && !cache_folder_.empty() && !asker.empty()) {
-    cache_.emplace(cache_folder_, cudnn_circumstances(asker, device_));
+  const std::string sources_hash = cudnn_sources_hash();
+  if (!cache_ && !cache_folder_.empty() && !sources_hash.empty()) {
+    cache_.emplace(cache_folder_, cudnn_circumstances(sources_hash, device_));
   }
   if (cache_) {
     if (auto answer = cache_->find(question_bytes(query))) return *std::move(answer);

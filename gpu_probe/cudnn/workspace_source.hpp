@@ -59,8 +59,7 @@ class CudnnWorkspaceSource final : public WorkspaceSource {
   std::string cache_folder_;
   std::unique_ptr<WorkspaceSource> rule_;
   std::optional<CudnnAnswerCache> cache_;  // from the first question on
-  std::unique_ptr<CudnnSession>
-      session_;  // null before it is needed, and where it cannot be opened
+  std::unique_ptr<CudnnSession> session_;  // null: not needed yet, or not opened
   Diagnostics no_session_reason_;
   bool opened_ = false;
   WorkspaceOrigin origin_ = WorkspaceOrigin::none;

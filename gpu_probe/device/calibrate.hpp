@@ -28,9 +28,8 @@ struct CalibrationLibraries {
 /// Bytes a second and operations a second, the best of five runs.
 struct MeasuredRates {
   double h2d = 0, d2h = 0, pageable_h2d = 0;
-  double memory = 0;  ///< bytes read plus bytes written
-  double fp32 = 0, tf32 = 0,
-         fp16 = 0;  ///< products of square matrices; tf32: 0 where there is none
+  double memory = 0;                    ///< bytes read plus bytes written
+  double fp32 = 0, tf32 = 0, fp16 = 0;  ///< products of square matrices; tf32 0: none
 };
 
 struct Calibration {

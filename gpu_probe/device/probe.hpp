@@ -50,8 +50,7 @@ struct ProbedGpu {
   std::optional<int> ordinal;  ///< CUDA's number; none: CUDA does not show the GPU
   /// The most that CUDA can allocate on it; of a divided GPU, on the instance.
   std::optional<Bytes> cuda_total;
-  std::optional<PcieLink> link,
-      link_at_most;  ///< as it is now (idle links are slower), and at its best
+  std::optional<PcieLink> link, link_at_most;  ///< now (idle links are slower), and at its best
 };
 
 struct ProbedHost {

@@ -11,8 +11,8 @@ namespace stowage {
 
 struct HostRates {
   double flops = 0;  ///< a second, in a product of square float32 matrices
-  double memory_bandwidth =
-      0;                      ///< bytes a second that a kernel of single elements reads and writes
+  /// Bytes a second that an elementwise kernel reads and writes.
+  double memory_bandwidth = 0;
   double kernel_latency = 0;  ///< seconds of a kernel on one element
 };
 

@@ -96,8 +96,8 @@ class PlanExecution {
   std::vector<Boundary> boundaries_;
   std::vector<std::vector<std::byte>> initial_;
   std::vector<ResultPlace> results_;
-  std::vector<bool> uploaded_at_start_,
-      downloaded_at_start_;       // by StorageId, whether it is copied at boundary 0
+  // By StorageId, whether it is copied at boundary 0.
+  std::vector<bool> uploaded_at_start_, downloaded_at_start_;
   std::int64_t step_number_ = 1;  // from 1 on
   ResidencyBook book_;
   std::size_t book_read_ = 0;         // how many of the book's violations are reported

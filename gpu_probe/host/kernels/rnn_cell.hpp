@@ -19,8 +19,8 @@ struct CellStep {
   const Value* h_before;
   const Value* c_before;  ///< lstm
   Value* h;
-  Value*
-      kept;  ///< this position's vectors in the reserve (rnn_reserve.hpp); c' is the lstm's fifth
+  /// This position's vectors in the reserve (rnn_reserve.hpp); c' is the lstm's fifth.
+  Value* kept;
 };
 
 /// `input` is W_ih x + b_ih, `recurrent` W_hh h + b_hh.

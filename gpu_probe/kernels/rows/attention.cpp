@@ -17,8 +17,8 @@
 namespace stowage::kernels {
 namespace {
 
-constexpr std::int64_t tile_threads =
-    64;  // of a device that share a tile; each has a block of 4 by 4
+// Threads of a device that share a tile; each has a block of 4 by 4.
+constexpr std::int64_t tile_threads = 64;
 
 body::AttentionShape shape_of(const KernelCall& call, const AttentionCall& a) {
   const Sizes &q = a.query->shape, &k = a.key->shape, &v = a.value->shape;

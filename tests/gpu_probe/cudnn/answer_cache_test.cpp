@@ -322,7 +322,7 @@ TEST_CASE("where the cache is") {
   CHECK(default_cache_folder() == "");
 }
 
-TEST_CASE("circumstances: other libraries, another card or another asker are others") {
+TEST_CASE("circumstances: other libraries, another card or other sources are others") {
   if (cudnn_forwarder().path().empty()) {
     MESSAGE("SKIPPED, cuDNN is not here");
     CHECK(cudnn_circumstances("asker", "card") == "");

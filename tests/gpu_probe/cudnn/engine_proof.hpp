@@ -24,8 +24,7 @@ struct ProofCounts {
   std::int64_t questions = 0;
   std::int64_t engines = 0;     ///< that plans may name
   std::int64_t made_again = 0;  ///< of those: made by name, with the stated workspace
-  std::int64_t unanswered = 0;  ///< questions without an engine: a plan says "rule", and cuDNN is
-                                ///< asked again where it runs
+  std::int64_t unanswered = 0;  ///< questions without an engine: their plans say "rule"
 };
 
 /// An engine that was not made again, or a question that has none.

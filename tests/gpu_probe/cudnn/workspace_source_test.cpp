@@ -260,7 +260,8 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   CHECK(fresh.size() >= 100);
   CudnnWorkspaceSource second(card_named("rtx3090"), folder.path());
   CudnnAnswerCache cache(
-      folder.path(), cudnn_circumstances(cudnn_asker(), card_named("rtx3090").cudnn_device_json));
+      folder.path(),
+      cudnn_circumstances(cudnn_sources_hash(), card_named("rtx3090").cudnn_device_json));
   for (const auto& [question, engines] : fresh) {
     REQUIRE(cache.find(question_bytes(question)));
     CHECK(engines_in_full(cache.find(question_bytes(question))->engines) == engines);

@@ -57,8 +57,9 @@ bool is_of_this_machine(const Plan& plan, const Backend& backend) {
 
 Result<void> run_it(const Plan& plan, const ValidateRequest& request, Proceedings& proceedings) {
   const bool on_cuda = request.on == RunOn::cuda;
-  auto backend = on_cuda ? open_cuda_backend(default_cuda_setup(answer_folder(request.keep_answers)))
-                         : open_host_backend();
+  auto backend = on_cuda
+                     ? open_cuda_backend(default_cuda_setup(answer_folder(request.keep_answers)))
+                     : open_host_backend();
   if (!backend && on_cuda) {
     proceedings.needs_gpu = true;
     proceedings.not_run = backend.error().front().message;

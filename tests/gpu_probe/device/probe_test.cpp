@@ -15,13 +15,15 @@ TEST_CASE("a machine without a driver says so") {
   CHECK(found.gpus.empty());
   CHECK(found.driver == "");
   CHECK(found.cuda == "");
-  CHECK(found.no_gpu_reason == "no NVIDIA driver is installed (libno-such-nvml.so.1 was not found)");
+  CHECK(found.no_gpu_reason ==
+        "no NVIDIA driver is installed (libno-such-nvml.so.1 was not found)");
   CHECK(found.cudnn.empty() != found.no_cudnn_reason.empty());
 }
 
 TEST_CASE("a library that is no NVML is no driver") {
   const Probe found = probe({.nvml = "libm.so.6", .cuda = "libm.so.6"});
-  CHECK(found.no_gpu_reason == "the NVIDIA driver cannot be asked: libm.so.6 is not NVML, or too old");
+  CHECK(found.no_gpu_reason ==
+        "the NVIDIA driver cannot be asked: libm.so.6 is not NVML, or too old");
 }
 
 TEST_CASE("what the driver tells is read") {

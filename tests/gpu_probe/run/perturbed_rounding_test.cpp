@@ -82,8 +82,8 @@ TEST_CASE("a run that only rounds otherwise passes a tolerance that is too narro
   REQUIRE(report.has_value());
   CHECK(report->passed());
   const MeasuredDifference& gradients = gradients_of(*report);
-  REQUIRE(gradients.by_rounding.has_value());
-  CHECK(gradients.tolerance == rounding_margin * *gradients.by_rounding);
+  REQUIRE(gradients.rounding_effect.has_value());
+  CHECK(gradients.tolerance == rounding_margin * *gradients.rounding_effect);
   const auto check = std::ranges::find(report->checks, "gradients", &Check::name);
   REQUIRE(check != report->checks.end());
   CHECK(check->detail.find("4 times what other rounding moves") != std::string::npos);

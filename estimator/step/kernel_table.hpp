@@ -24,7 +24,7 @@ struct KernelRow {
   std::string_view name;
   ArgumentType type = ArgumentType::floating;  ///< of arguments without a type of their own
   KernelSignature signature;
-  std::string_view no_device_reason;  ///< "PyTorch's own"; "" where it runs, or could
+  std::string_view no_device_reason;  ///< "PyTorch's own"; "" if it runs on a device, or could
   std::string_view notes;             ///< attributes, shapes, what it computes
 };
 

@@ -33,7 +33,7 @@ set(expected
   "docs/architecture.md: there is no folder 'estimator/gone'"
   "estimator/early/early.hpp: 'estimator/early' may not use 'estimator/base' (docs/architecture.md)"
   "estimator/late/late.cpp: 'estimator/late' may not use 'planner/plan' (docs/architecture.md)"
-  "estimator/late/late.cpp: a text names an option, only cli knows those (estimator/base/cure.hpp)"
+  "estimator/late/late.cpp: a text names an option, only cli/options knows those (answers/question/question_error.hpp)"
   "estimator/new/new.hpp: its folder 'estimator/new' has no row in docs/architecture.md")
 if(NOT mistakes STREQUAL expected)
   list(JOIN mistakes "\n" mistakes)

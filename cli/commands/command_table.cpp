@@ -21,7 +21,7 @@ using OptionNames = std::vector<std::string_view>;
 
 /// The command line's values become the command's request here, and go no further.
 template <auto read, auto run>
-Result<Answer> answered(const Arguments& arguments) {
+Result<RenderedAnswer> answered(const Arguments& arguments) {
   const auto request = read(arguments);
   if (!request) return tl::unexpected(request.error());
   return run(*request);

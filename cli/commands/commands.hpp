@@ -1,5 +1,5 @@
 // The functions behind the sub-commands, one a source of the same name. Each takes what it is asked
-// as values (request.hpp).
+// as values (request.hpp), has the room `answers` answer it, and renders the answer.
 #pragma once
 
 #include "cli/options/command.hpp"
@@ -7,19 +7,19 @@
 
 namespace stowage {
 
-[[nodiscard]] Result<Answer> run_check(const CheckRequest& request);
-[[nodiscard]] Result<Answer> run_batch(const BatchRequest& request);
-[[nodiscard]] Result<Answer> run_lower(const LowerRequest& request);
-[[nodiscard]] Result<Answer> run_planning(const PlanningRequest& request);
-[[nodiscard]] Result<Answer> run_validate(const ValidateRequest& request);
-[[nodiscard]] Result<Answer> run_explain(const ExplainRequest& request);
-[[nodiscard]] Result<Answer> run_diff(const DiffRequest& request);
-[[nodiscard]] Result<Answer> run_export(const ExportRequest& request);
-[[nodiscard]] Result<Answer> run_probe(const ProbeRequest& request);
-[[nodiscard]] Result<Answer> run_summary(const SummaryRequest& request);
-[[nodiscard]] Result<Answer> run_models(const CatalogueRequest& request);
-[[nodiscard]] Result<Answer> run_gpus(const CatalogueRequest& request);
-[[nodiscard]] Result<Answer> run_ops(const TopicRequest& request);
-[[nodiscard]] Result<Answer> run_help(const TopicRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_check(const CheckRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_batch(const BatchRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_lower(const LowerRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_planning(const PlanningRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_validate(const ValidateRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_explain(const ExplainQuestion& question);
+[[nodiscard]] Result<RenderedAnswer> run_diff(const DiffRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_export(const ExportRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_probe(const ProbeRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_summary(const SummaryQuestion& question);
+[[nodiscard]] Result<RenderedAnswer> run_models(const CatalogueRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_gpus(const CatalogueRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_ops(const TopicRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_help(const TopicRequest& request);
 
 }  // namespace stowage

@@ -33,11 +33,11 @@ Json json_of(const Card& card) {
 
 }  // namespace
 
-Result<Answer> run_gpus(const CatalogueRequest& request) {
+Result<RenderedAnswer> run_gpus(const CatalogueRequest& request) {
   const auto cards = all_cards(request.configs.gpus());
   if (!cards) return tl::unexpected(cards.error());
 
-  Answer answer;
+  RenderedAnswer answer;
   Report& report = answer.report;
   Table table{.columns = {{"nvidia-smi", "nvml_total_bytes"},
                           {"CUDA total", "cuda_total_bytes"},

@@ -7,8 +7,8 @@
 
 namespace stowage {
 
-Result<Answer> run_help(const TopicRequest& request) {
-  Answer answer;
+Result<RenderedAnswer> run_help(const TopicRequest& request) {
+  RenderedAnswer answer;
   if (request.topic.empty()) {
     const bool reference = request.format == Format::markdown;
     answer.report.raw = reference ? command_reference() : program_help();

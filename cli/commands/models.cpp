@@ -31,9 +31,9 @@ Diagnostic left_out(const std::string& name, TypedWords typed, const Diagnostics
 
 }  // namespace
 
-Result<Answer> run_models(const CatalogueRequest& request) {
+Result<RenderedAnswer> run_models(const CatalogueRequest& request) {
   const std::string directory = request.configs.models();
-  Answer answer;
+  RenderedAnswer answer;
   Table table{.columns = {{"Parameters", "parameters"},
                           {"Operators", "operators"},
                           {"Name", "name"},

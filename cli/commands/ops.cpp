@@ -126,8 +126,8 @@ void list(Report& report) {
 
 }  // namespace
 
-Result<Answer> run_ops(const TopicRequest& request) {
-  Answer answer;
+Result<RenderedAnswer> run_ops(const TopicRequest& request) {
+  RenderedAnswer answer;
   if (request.topic.empty()) {
     Json::Array rows;
     for (const OperatorRow& row : operator_catalogue()) rows.push_back(json_of(row));

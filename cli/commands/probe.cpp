@@ -4,11 +4,12 @@
 
 #include <optional>
 
+#include "answers/subject/workspaces.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/options/setting_names.hpp"
 #include "cli/output/output_file.hpp"
 #include "cli/report/probe_report.hpp"
 #include "cli/report/step_report.hpp"
-#include "cli/requested/requested_step.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/card/card_file.hpp"
 #include "gpu_probe/cuda/cuda_backend.hpp"
@@ -125,7 +126,8 @@ std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
   // A calibration's name is that of the catalogue's card where there is one.
   const auto found = find_card(calibration.name, request.configs.gpus());
   const Card card = found ? found->card : card_by_rule(gpu);
-  std::string text = calibration_yaml(calibration, card.name, "stowage probe --calibrate");
+  std::string text =
+      calibration_yaml(calibration, card.name, in_options("stowage probe `calibrate`"));
   out.json = json_of(calibration, card.name);
   const auto kernels = timed_kernels(request, gpu, card, text);
   if (kernels) {
@@ -145,7 +147,7 @@ std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
 
 /// The calibration's file, or its text on stdout: of a GPU and the host, or, where there is no
 /// GPU, of the host alone.
-Result<Answer> run_calibration(const ProbeRequest& request) {
+Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   std::optional<OutputFile> file;
   if (!request.output.empty()) {
     auto opened = OutputFile::open(request.output);
@@ -154,7 +156,7 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
   }
   const Probe found = probe();
   std::optional<Calibration> calibration;
-  Answer answer;
+  RenderedAnswer answer;
   Report& out = answer.report;
   std::string text;
   if (!found.gpus.empty() || request.names_device) {
@@ -170,7 +172,8 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
     calibration = *std::move(measured);
     text = calibrated_gpu(request, found.gpus[static_cast<std::size_t>(device)], *calibration, out);
   } else {
-    text = "# A calibration of a machine without a GPU, measured by stowage probe --calibrate.\n";
+    text = in_options(
+        "# A calibration of a machine without a GPU, measured by stowage probe `calibrate`.\n");
     out.json = {{"why_no_gpu", found.no_gpu_reason}};
   }
   const auto rates = measure_host_rates();
@@ -190,16 +193,17 @@ Result<Answer> run_calibration(const ProbeRequest& request) {
     out.say(fmt::format("no GPU: {}; of the host alone", found.no_gpu_reason));
   }
   say_host(*rates, out);
-  out.say(fmt::format("written to {}; plan takes it as --calibration{}", request.output,
-                      calibration ? ", and so does check" : ", beside the --gpu that it is for"));
+  out.say(in_options(
+      fmt::format("written to {}; plan takes it as `calibration`{}", request.output,
+                  calibration ? ", and so does check" : ", beside the `gpu` that it is for")));
   return answer;
 }
 
 }  // namespace
 
-Result<Answer> run_probe(const ProbeRequest& request) {
+Result<RenderedAnswer> run_probe(const ProbeRequest& request) {
   if (request.calibrate) return run_calibration(request);
-  return Answer{.report = probe_report(probe())};
+  return RenderedAnswer{.report = probe_report(probe())};
 }
 
 }  // namespace stowage

@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "cli/options/arguments.hpp"
-#include "cli/options/cure_options.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/option.hpp"
 #include "cli/options/request.hpp"
+#include "cli/options/setting_names.hpp"
 #include "cli/output/diagnostics_json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/output/version.hpp"
@@ -133,7 +133,7 @@ ExitCode run_program(std::span<const std::string> words) {
   const Result<Arguments> arguments = parse_arguments(*command, words);
   if (!arguments) return refuse(arguments.error(), mistakes_format);
   if (const auto refused = prepare(*arguments, mistakes_format)) return *refused;
-  Result<Answer> answer = command->run(*arguments);
+  Result<RenderedAnswer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);
   Report& report = answer->report;
   complain(report.notes);

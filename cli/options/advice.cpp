@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "answers/question/shell_word.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/option.hpp"
-#include "cli/output/shell_word.hpp"
 
 namespace stowage {
 

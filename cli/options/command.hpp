@@ -9,8 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output/exit_code.hpp"
-#include "cli/output/report.hpp"
+#include "cli/output/rendered_answer.hpp"
 #include "estimator/base/diagnostic.hpp"
 
 namespace stowage {
@@ -24,12 +23,6 @@ struct PositionalSpec {
   bool repeats = false;  ///< of the last one: any number of them
 };
 
-/// What a command answers. Diagnostics instead mean exit code 2.
-struct Answer {
-  Report report;
-  ExitCode exit_code = ExitCode::yes;
-};
-
 struct CommandSpec {
   std::string_view name;
   std::string_view summary;  ///< one line, for the list of commands
@@ -37,7 +30,8 @@ struct CommandSpec {
   std::vector<PositionalSpec> positionals;
   std::vector<std::string_view> options;   ///< names in option_table(), the most wanted first
   std::vector<std::string_view> examples;  ///< whole command lines; the first is shown by -h
-  Result<Answer> (*run)(const Arguments& arguments) = nullptr;
+  /// Diagnostics instead of an answer mean exit code 2.
+  Result<RenderedAnswer> (*run)(const Arguments& arguments) = nullptr;
 };
 
 [[nodiscard]] std::span<const CommandSpec> command_table();

@@ -19,12 +19,12 @@ Result<std::optional<ReleaseVersion>> read_version(const Arguments& arguments,
       fmt::format("--{}: '{}' is not a version such as {}", option, *text, example)));
 }
 
-Result<SoftwareRequest> read_software(const Arguments& arguments) {
+Result<SoftwareChoice> read_software(const Arguments& arguments) {
   const auto cuda = read_version(arguments, "cuda-version", "12.1");
   if (!cuda) return tl::unexpected(cuda.error());
   const auto pytorch = read_version(arguments, "pytorch-version", "2.8");
   if (!pytorch) return tl::unexpected(pytorch.error());
-  SoftwareRequest software{.cuda = *cuda, .pytorch = *pytorch};
+  SoftwareChoice software{.cuda = *cuda, .pytorch = *pytorch};
   if (const auto word = arguments.text("module-loading")) {
     const bool lazy = *word == to_string(ModuleLoading::lazy);
     software.loading = lazy ? ModuleLoading::lazy : ModuleLoading::eager;
@@ -40,11 +40,11 @@ Result<std::optional<AllocatorSettings>> read_allocator(const Arguments& argumen
   return std::optional(conf->settings);
 }
 
-Result<PoolOptions> read_pools(const Arguments& arguments) {
-  PoolOptions pools{.limit = arguments.size("memory-limit"),
-                    .fraction = arguments.number("memory-fraction"),
-                    .virtual_gpus = arguments.integer("virtual-gpus"),
-                    .growth = arguments.flag("memory-growth")};
+Result<PoolChoice> read_pools(const Arguments& arguments) {
+  PoolChoice pools{.limit = arguments.size("memory-limit"),
+                   .fraction = arguments.number("memory-fraction"),
+                   .virtual_gpus = arguments.integer("virtual-gpus"),
+                   .growth = arguments.flag("memory-growth")};
   Diagnostics mistakes;
   if (pools.fraction && pools.limit) {
     mistakes.push_back(command_line_error(
@@ -60,11 +60,11 @@ Result<PoolOptions> read_pools(const Arguments& arguments) {
 
 }  // namespace
 
-Result<ProcessOptions> read_process_options(const Arguments& arguments, Runtime usual) {
-  ProcessOptions options{.usual_runtime = usual,
-                         .in_use = arguments.size("in-use"),
-                         .reserve = arguments.size("reserve").value_or(Bytes()),
-                         .context = arguments.size("context")};
+Result<ProcessChoice> read_process_options(const Arguments& arguments, Runtime usual) {
+  ProcessChoice options{.usual_runtime = usual,
+                        .in_use = arguments.size("in-use"),
+                        .reserve = arguments.size("reserve").value_or(Bytes()),
+                        .context = arguments.size("context")};
   // The option's table has checked the name.
   if (const auto name = arguments.text("runtime")) options.runtime = find_runtime(*name);
   auto software = read_software(arguments);

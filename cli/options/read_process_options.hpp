@@ -9,7 +9,6 @@ namespace stowage {
 /// `usual`: the runtime where neither an option nor a step's file says one.
 /// Errors: a version that is none; allocator settings with mistakes; TensorFlow's options that
 /// exclude or want each other.
-[[nodiscard]] Result<ProcessOptions> read_process_options(const Arguments& arguments,
-                                                          Runtime usual);
+[[nodiscard]] Result<ProcessChoice> read_process_options(const Arguments& arguments, Runtime usual);
 
 }  // namespace stowage

@@ -6,121 +6,19 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <iterator>
+#include <initializer_list>
 
-#include "cli/options/fine_tuning_options.hpp"
-#include "cli/options/read_process_options.hpp"
+#include "answers/question/shell_word.hpp"
+#include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
-#include "cli/options/sharding_options.hpp"
-#include "cli/output/shell_word.hpp"
+#include "cli/output/version.hpp"
 
 namespace stowage {
 
 namespace {
 
-constexpr Bytes least_card{1 << 20};  // who gives less has left out the unit
-
-std::string text_or_empty(const Arguments& arguments, std::string_view option) {
-  return arguments.text(option).value_or(std::string());
-}
-
 std::string first_positional(const Arguments& arguments) {
   return arguments.positionals().empty() ? std::string() : arguments.positionals().front();
-}
-
-Result<ModelOptions> read_options(const Arguments& arguments) {
-  auto fine_tuning = read_fine_tuning_options(arguments);
-  if (!fine_tuning) return tl::unexpected(std::move(fine_tuning.error()));
-  ModelOptions options{.seq = arguments.integer("seq"),
-                       .arguments = arguments.assignments("set"),
-                       .fine_tuning = *std::move(fine_tuning)};
-  if (arguments.flag("packing")) options.arguments.emplace("packing", "true");
-  if (const auto precision = arguments.text("precision")) {
-    options.precision = parse_precision(*precision);
-  }
-  return options;
-}
-
-Result<ModelRequest> read_model(const Arguments& arguments) {
-  auto options = read_options(arguments);
-  if (!options) return tl::unexpected(std::move(options.error()));
-  return find_configs(arguments.text("configs")).map([&](ConfigDirectory configs) {
-    return ModelRequest{.source = arguments.positionals().front(),
-                        .options = *std::move(options),
-                        .configs = std::move(configs),
-                        .loss = arguments.text("loss"),
-                        .allow_unknown = arguments.flag("allow-unknown")};
-  });
-}
-
-std::optional<TensorLayout> read_layout(const Arguments& arguments) {
-  const auto name = arguments.text("layout");
-  if (!name) return std::nullopt;
-  return *name == to_string(TensorLayout::contiguous) ? TensorLayout::contiguous
-                                                      : TensorLayout::channels_last;
-}
-
-Result<StepWishes> read_wishes(const Arguments& arguments) {
-  auto parallel = read_sharding(arguments);
-  if (!parallel) return tl::unexpected(std::move(parallel.error()));
-  StepWishes wishes{.optimizer = arguments.text("optimizer"),
-                    .accumulation = arguments.integer("accumulation"),
-                    .parallel = *std::move(parallel),
-                    .layout = read_layout(arguments),
-                    .master_gradients = arguments.flag("master-gradients"),
-                    .convolutions = {.tf32 = arguments.text("tf32") == "on",
-                                     .deterministic = arguments.flag("deterministic"),
-                                     .benchmark = arguments.flag("cudnn-benchmark")}};
-  if (const auto mode = arguments.text("mode")) {
-    wishes.mode = *mode == to_string(Mode::train) ? Mode::train : Mode::inference;
-  }
-  using enum OptimizerImplementation;
-  const auto word = arguments.text("optimizer-implementation");
-  for (const OptimizerImplementation candidate : {usual, for_loop, foreach, fused}) {
-    if (word && to_string(candidate) == *word) wishes.implementation = candidate;
-  }
-  return wishes;
-}
-
-Result<CardRequest> read_card(const Arguments& arguments, const ConfigDirectory& configs) {
-  CardRequest card{.name = text_or_empty(arguments, "gpu"),
-                   .cuda_total = arguments.size("gpu-memory"),
-                   .compute_capability = arguments.number("compute-capability"),
-                   .calibration = text_or_empty(arguments, "calibration"),
-                   .configs = configs};
-  if (card.name.empty() && !card.cuda_total) {
-    const std::string batch = arguments.text("batch").value_or("1");
-    const std::string without = advice(arguments.typed(), "summary", {.set = {{"batch", batch}}});
-    return failure(command_line_error(
-        "a card is missing: --gpu NAME or --gpu-memory SIZE",
-        fmt::format("stowage gpus lists the names; without a card, {} says what the tensors take",
-                    without)));
-  }
-  if (!card.name.empty() && card.compute_capability) {
-    return failure(command_line_error(
-        "--compute-capability is for the generic card of a bare --gpu-memory, not for --gpu"));
-  }
-  if (card.cuda_total && *card.cuda_total < least_card) {
-    return failure(command_line_error(
-        fmt::format("--gpu-memory {} is too small for a card", format_bytes(*card.cuda_total)),
-        "sizes are written with their unit: 8GiB"));
-  }
-  return card;
-}
-
-Result<void> check_layout(Runtime runtime, const StepWishes& wishes) {
-  if (runtime != Runtime::tensorflow || wishes.layout != TensorLayout::channels_last) return {};
-  return failure(command_line_error(
-      "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
-      "by itself, and is sized with NCHW"));
-}
-
-std::optional<std::int64_t> given_batch(const Arguments& arguments) {
-  return arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
-}
-
-std::optional<WholeBatch> of_whole_step(std::optional<std::int64_t> samples) {
-  return samples ? std::optional(WholeBatch(*samples)) : std::nullopt;
 }
 
 // A file that is named as a picture and holds the text of one would open nowhere.
@@ -148,59 +46,43 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
   return std::nullopt;
 }
 
-Result<StepRequest> read_step(const Arguments& arguments, Runtime usual) {
-  auto model = read_model(arguments);
-  if (!model) return tl::unexpected(std::move(model.error()));
-  auto process = read_process_options(arguments, usual);
-  if (!process) return tl::unexpected(std::move(process.error()));
-  auto wishes = read_wishes(arguments);
-  if (!wishes) return tl::unexpected(std::move(wishes.error()));
-  if (auto served = check_layout(process->runtime.value_or(usual), *wishes); !served) {
-    return tl::unexpected(std::move(served.error()));
-  }
-  return StepRequest{.model = *std::move(model),
-                     .wishes = *std::move(wishes),
-                     .process = *std::move(process),
-                     .given = {.gpus = arguments.given("gpus"),
-                               .zero = arguments.given("zero"),
-                               .fsdp = arguments.given("fsdp"),
-                               .offload = arguments.given("offload"),
-                               .tf32 = arguments.given("tf32")},
-                     .keep_answers = !arguments.flag("no-cache"),
-                     .typed = arguments.typed()};
+/// The models of a table, or its only one; `named` as the command line does.
+TableQuestion table_of(const Arguments& arguments, StepQuestion step, CardQuestion card,
+                       TableCell cell) {
+  return {.step = std::move(step),
+          .models = arguments.positionals(),
+          .cards = std::move(card),
+          .cell = cell};
 }
 
-Result<PinRequest> read_pins_given(const Arguments& arguments) {
-  PinRequest request{.soft_placement = !arguments.flag("no-soft-placement")};
-  Diagnostics mistakes;
-  const auto given = arguments.assignments("pin");
-  if (given.size() > most_pins) {
-    return failure(command_line_error(fmt::format("--pin is given more than {} times", most_pins)));
-  }
-  for (const auto& [pattern, side] : given) {
-    auto pin = parse_device_pin(pattern, side, command_line_error("").span);
-    if (pin) {
-      pin->overrides = true;
-      request.pins.push_back(*std::move(pin));
-    } else {
-      std::ranges::move(pin.error(), std::back_inserter(mistakes));
-    }
-  }
-  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
-  return request;
+bool asks_for_table(const Arguments& arguments, const StepQuestion& step,
+                    const CardQuestion& card) {
+  return asks_for_table(arguments.positionals(), step.model.configs, card);
 }
 
-// What a plan that is made without a card would not look at.
-Diagnostics options_of_a_card(const Arguments& arguments) {
+Diagnostics options_of_one_answer(const Arguments& arguments,
+                                  std::initializer_list<std::string_view> options) {
   Diagnostics mistakes;
-  for (const std::string_view option :
-       {"in-use", "reserve", "context", "cuda-version", "module-loading"}) {
+  for (const std::string_view option : options) {
     if (!arguments.given(option)) continue;
-    mistakes.push_back(command_line_error(
-        fmt::format("--{} is about a card, and --budget alone names none", option),
-        "--gpu NAME or --gpu-memory SIZE names one"));
+    mistakes.push_back(command_line_error(fmt::format("--{} is of one model on one card", option)));
   }
   return mistakes;
+}
+
+/// Of several models or cards.
+Result<CheckRequest> read_check_table(const Arguments& arguments, StepQuestion step,
+                                      CardQuestion card,
+                                      const std::optional<ServingSettings>& serving) {
+  if (Diagnostics mistakes = options_of_one_answer(arguments, {"eval-batch", "rule-of-thumb"});
+      !mistakes.empty()) {
+    return tl::unexpected(std::move(mistakes));
+  }
+  const TableCell cell = serving ? TableCell(TableOfServing{*serving})
+                                 : TableCell(TableAtBatch{given_batch(arguments)});
+  return CheckRequest{.question = table_of(arguments, std::move(step), std::move(card), cell),
+                      .verbose = arguments.flag("verbose"),
+                      .typed = arguments.typed()};
 }
 
 }  // namespace
@@ -208,45 +90,82 @@ Diagnostics options_of_a_card(const Arguments& arguments) {
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
   auto step = read_step(arguments, Runtime::pytorch);
   if (!step) return tl::unexpected(std::move(step.error()));
-  auto serving = read_serving(arguments);
-  if (!serving) return tl::unexpected(std::move(serving.error()));
-  return read_card(arguments, step->model.configs).map([&](CardRequest card) {
-    return CheckRequest{.step = *std::move(step),
-                        .card = std::move(card),
-                        .batch = given_batch(arguments),
-                        .eval_batch = arguments.integer("eval-batch"),
-                        .serving = *serving,
-                        .rule_of_thumb = arguments.flag("rule-of-thumb"),
-                        .verbose = arguments.flag("verbose")};
-  });
+  const auto serving = read_serving(arguments);
+  if (!serving) return tl::unexpected(serving.error());
+  auto card = read_card(arguments, step->model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  if (asks_for_table(arguments, *step, *card)) {
+    return read_check_table(arguments, *std::move(step), *std::move(card), *serving);
+  }
+  CheckRequest request{.verbose = arguments.flag("verbose"), .typed = arguments.typed()};
+  if (*serving) {
+    request.question = ServingQuestion{*std::move(step), *std::move(card), **serving};
+    return request;
+  }
+  request.question = CheckQuestion{.step = *std::move(step),
+                                   .card = *std::move(card),
+                                   .batch = given_batch(arguments),
+                                   .eval_batch = arguments.integer("eval-batch"),
+                                   .rule_of_thumb = arguments.flag("rule-of-thumb")};
+  return request;
 }
+
+namespace {
+
+/// The batch of all GPUs and steps that is to be reached. Errors: the GPUs cannot share it.
+Result<std::optional<WholeBatch>> read_global_batch(const Arguments& arguments,
+                                                    const StepQuestion& step) {
+  const auto global_batch = of_whole_step(arguments.integer("global-batch"));
+  if (!global_batch) return global_batch;
+  const std::int64_t gpus = step.wishes.parallel.gpus;
+  if (!micro_batch_of(*global_batch, gpus)) {
+    const std::int64_t samples = global_batch->samples;
+    return failure(command_line_error(
+        fmt::format("--global-batch {} cannot be shared equally by {} GPUs", samples, gpus),
+        samples < gpus ? fmt::format("the smallest is {}", gpus)
+                       : fmt::format("the nearest below is {}", samples / gpus * gpus)));
+  }
+  if (step.process.pools.virtual_gpus.value_or(1) > 1) {
+    return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
+  }
+  return global_batch;
+}
+
+}  // namespace
 
 Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   auto step = read_step(arguments, Runtime::pytorch);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto card = read_card(arguments, step->model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));
-  auto of = read_largest_of(arguments);
-  if (!of) return tl::unexpected(std::move(of.error()));
-  BatchRequest request{.step = *std::move(step),
-                       .card = *std::move(card),
-                       .of = of->what,
-                       .serving = of->serving,
-                       .batch = arguments.integer("at-batch"),
-                       .margin = arguments.size("margin"),
-                       .global_batch = of_whole_step(arguments.integer("global-batch"))};
-  const std::int64_t gpus = request.step.wishes.parallel.gpus;
-  if (request.global_batch && !micro_batch_of(*request.global_batch, gpus)) {
-    const std::int64_t samples = request.global_batch->samples;
-    return failure(command_line_error(
-        fmt::format("--global-batch {} cannot be shared equally by {} GPUs", samples, gpus),
-        samples < gpus ? fmt::format("the smallest is {}", gpus)
-                       : fmt::format("the nearest below is {}", samples / gpus * gpus)));
+  const auto of = read_largest_of(arguments);
+  if (!of) return tl::unexpected(of.error());
+  const auto global_batch = read_global_batch(arguments, *step);
+  if (!global_batch) return tl::unexpected(global_batch.error());
+  const auto margin = arguments.size("margin");
+  const auto batch = arguments.integer("at-batch");
+  if (asks_for_table(arguments, *step, *card)) {
+    if (Diagnostics mistakes = options_of_one_answer(arguments, {"global-batch"});
+        !mistakes.empty()) {
+      return tl::unexpected(std::move(mistakes));
+    }
+    const TableCell cell = of->what
+                               ? TableCell(TableOfValues{*of->what, of->serving, batch, margin})
+                               : TableCell(TableOfBatches{margin});
+    return BatchRequest{table_of(arguments, *std::move(step), *std::move(card), cell)};
   }
-  if (request.global_batch && request.step.process.pools.virtual_gpus.value_or(1) > 1) {
-    return failure(command_line_error("--global-batch and --virtual-gpus cannot be combined"));
+  if (of->what) {
+    return BatchRequest{LargestValueQuestion{.step = *std::move(step),
+                                             .card = *std::move(card),
+                                             .of = *of->what,
+                                             .serving = of->serving,
+                                             .batch = batch,
+                                             .margin = margin}};
   }
-  return request;
+  return BatchRequest{BatchQuestion{.step = *std::move(step),
+                                    .card = *std::move(card),
+                                    .margin = margin,
+                                    .global_batch = *global_batch}};
 }
 
 Result<LowerRequest> read_lower_request(const Arguments& arguments) {
@@ -254,64 +173,22 @@ Result<LowerRequest> read_lower_request(const Arguments& arguments) {
   if (!model) return tl::unexpected(std::move(model.error()));
   auto wishes = read_wishes(arguments);
   if (!wishes) return tl::unexpected(std::move(wishes.error()));
-  LowerRequest request{.model = *std::move(model),
-                       .wishes = *std::move(wishes),
-                       .batch = given_batch(arguments),
+  LowerRequest request{.question = {.model = *std::move(model),
+                                    .wishes = *std::move(wishes),
+                                    .batch = given_batch(arguments),
+                                    .written_by = fmt::format("stowage {}", program_version)},
                        .output = text_or_empty(arguments, "output")};
+  LowerQuestion& question = request.question;
   if (const auto runtime = arguments.text("runtime")) {
-    request.runtime = find_runtime(*runtime).value_or(request.runtime);
+    question.runtime = find_runtime(*runtime).value_or(question.runtime);
   }
-  if (auto served = check_layout(request.runtime, request.wishes); !served) {
+  if (auto served = check_layout(question.runtime, question.wishes); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   if (!arguments.given("gpu") && !arguments.given("gpu-memory")) return request;
-  auto card = read_card(arguments, request.model.configs);
+  auto card = read_card(arguments, question.model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));
-  request.card = *std::move(card);
-  return request;
-}
-
-Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
-  auto step = read_step(arguments, Runtime::stowage);
-  if (!step) return tl::unexpected(std::move(step.error()));
-  auto pins = read_pins_given(arguments);
-  if (!pins) return tl::unexpected(std::move(pins.error()));
-  const std::string placement = text_or_empty(arguments, "placement");
-  auto levers = parse_levers(placement);
-  if (!levers) {
-    const Diagnostic& why = levers.error().front();
-    return failure(command_line_error(fmt::format("--placement: {}", why.message), why.hint));
-  }
-  PlanningRequest request{.step = *std::move(step),
-                          .calibration = text_or_empty(arguments, "calibration"),
-                          .batch = of_whole_step(given_batch(arguments)),
-                          .budget = arguments.size("budget"),
-                          .budget_share = arguments.share("budget"),
-                          .host = text_or_empty(arguments, "host"),
-                          .host_memory = arguments.size("host-memory"),
-                          .choice = text_or_empty(arguments, "choose"),
-                          .levers = *levers,
-                          .frontier = text_or_empty(arguments, "frontier"),
-                          .least_pcie = arguments.text("minimize") == "pcie",
-                          .time_limit_seconds = *arguments.number("time-limit"),
-                          .pins = *std::move(pins),
-                          .log_placement = arguments.flag("log-placement"),
-                          .run_on_host = arguments.flag("validate"),
-                          .output = text_or_empty(arguments, "output")};
-  if (!arguments.given("gpu") && !arguments.given("gpu-memory")) {
-    if (request.budget || request.budget_share) {
-      if (Diagnostics mistakes = options_of_a_card(arguments); !mistakes.empty()) {
-        return tl::unexpected(std::move(mistakes));
-      }
-      request.compute_capability = arguments.number("compute-capability");
-      return request;
-    }
-    return failure(command_line_error("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE",
-                                      "stowage gpus lists the names"));
-  }
-  auto card = read_card(arguments, request.step.model.configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  request.card = *std::move(card);
+  question.card = *std::move(card);
   return request;
 }
 
@@ -329,26 +206,28 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
   if (plans.size() > 1 && arguments.given("write-calibration")) {
     return failure(command_line_error("--write-calibration is of one plan"));
   }
-  return ValidateRequest{.plans = plans,
-                         .keep_answers = !arguments.flag("no-cache"),
-                         .compare_source = arguments.flag("source"),
-                         .run = !model_only,
-                         .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
-                         .steps = arguments.integer("steps").value_or(1),
-                         .calibration = text_or_empty(arguments, "write-calibration"),
-                         .insists = arguments.given("on") || arguments.given("steps") ||
-                                    arguments.given("write-calibration")};
+  const bool calibrates = arguments.given("write-calibration");
+  return ValidateRequest{
+      .question = {.plans = plans,
+                   .keep_answers = !arguments.flag("no-cache"),
+                   .compare_source = arguments.flag("source"),
+                   .run = !model_only,
+                   .on = arguments.text("on") == "cuda" ? RunOn::cuda : RunOn::host,
+                   .steps = arguments.integer("steps").value_or(1),
+                   .measures_anew = calibrates,
+                   .insists = arguments.given("on") || arguments.given("steps") || calibrates},
+      .calibration = text_or_empty(arguments, "write-calibration")};
 }
 
-Result<ExplainRequest> read_explain_request(const Arguments& arguments) {
-  return ExplainRequest{.plan = arguments.positionals()[0], .name = arguments.positionals()[1]};
+Result<ExplainQuestion> read_explain_request(const Arguments& arguments) {
+  return ExplainQuestion{.plan = arguments.positionals()[0], .name = arguments.positionals()[1]};
 }
 
 Result<DiffRequest> read_diff_request(const Arguments& arguments) {
-  DiffRequest request{.before = arguments.positionals()[0],
-                      .after = arguments.positionals()[1],
-                      .verbose = arguments.flag("verbose")};
-  if (request.before == "-" && request.after == "-") {
+  DiffRequest request{
+      .question = {.before = arguments.positionals()[0], .after = arguments.positionals()[1]},
+      .verbose = arguments.flag("verbose")};
+  if (request.question.before == "-" && request.question.after == "-") {
     return failure(command_line_error("both plans cannot come from stdin"));
   }
   return request;
@@ -356,19 +235,19 @@ Result<DiffRequest> read_diff_request(const Arguments& arguments) {
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
   if (auto mistake = contradicting_extension(arguments)) return failure(*std::move(mistake));
-  return read_model(arguments).map([&](ModelRequest model) {
-    return ExportRequest{.model = std::move(model), .output = text_or_empty(arguments, "output")};
+  return read_model(arguments).map([&](ModelQuestion model) {
+    return ExportRequest{.question = {.model = std::move(model)},
+                         .output = text_or_empty(arguments, "output")};
   });
 }
 
-Result<SummaryRequest> read_summary_request(const Arguments& arguments) {
-  return read_model(arguments).map([&](ModelRequest model) {
-    SummaryRequest request{
+Result<SummaryQuestion> read_summary_request(const Arguments& arguments) {
+  return read_model(arguments).map([&](ModelQuestion model) {
+    return SummaryQuestion{
         .model = std::move(model),
+        .batch = given_batch(arguments),
         .layout = read_layout(arguments),
         .costs = arguments.flag("verbose") || arguments.text("format") != "table"};
-    request.batch = given_batch(arguments);
-    return request;
   });
 }
 

@@ -15,10 +15,10 @@ namespace stowage {
 [[nodiscard]] Result<LowerRequest> read_lower_request(const Arguments& arguments);
 [[nodiscard]] Result<PlanningRequest> read_planning_request(const Arguments& arguments);
 [[nodiscard]] Result<ValidateRequest> read_validate_request(const Arguments& arguments);
-[[nodiscard]] Result<ExplainRequest> read_explain_request(const Arguments& arguments);
+[[nodiscard]] Result<ExplainQuestion> read_explain_request(const Arguments& arguments);
 [[nodiscard]] Result<DiffRequest> read_diff_request(const Arguments& arguments);
 [[nodiscard]] Result<ExportRequest> read_export_request(const Arguments& arguments);
-[[nodiscard]] Result<SummaryRequest> read_summary_request(const Arguments& arguments);
+[[nodiscard]] Result<SummaryQuestion> read_summary_request(const Arguments& arguments);
 [[nodiscard]] Result<ProbeRequest> read_probe_request(const Arguments& arguments);
 [[nodiscard]] Result<CatalogueRequest> read_catalogue_request(const Arguments& arguments);
 [[nodiscard]] Result<TopicRequest> read_topic_request(const Arguments& arguments);

@@ -142,14 +142,4 @@ Result<LargestOfRequest> read_largest_of(const Arguments& arguments) {
   return request;
 }
 
-ServingSettings with_usual_chunk(ServingSettings settings, const Card& card) {
-  constexpr Bytes large_card = 70_GiB;
-  constexpr std::int64_t chunk_of_large = 8192, chunk_of_others = 2048;
-  if (settings.cache != CacheKind::paged || settings.prefill_chunk) return settings;
-  const bool is_a100 = card.name.find("A100") != std::string::npos;
-  const bool is_large = card.cuda_total >= large_card && !is_a100;
-  settings.prefill_chunk = is_large ? chunk_of_large : chunk_of_others;
-  return settings;
-}
-
 }  // namespace stowage

@@ -130,4 +130,16 @@ OutputFile::~OutputFile() {
   remove_on_signal({});
 }
 
+Result<std::optional<OutputFile>> open_output(const std::string& name) {
+  if (name.empty() || name == "-") return std::nullopt;
+  return OutputFile::open(name).map(
+      [](OutputFile&& file) { return std::optional<OutputFile>(std::move(file)); });
+}
+
+Result<void> put_out(std::string text, std::optional<OutputFile>& file, Report& report) {
+  if (file) return file->commit(text);
+  report.raw = std::move(text);
+  return {};
+}
+
 }  // namespace stowage

@@ -8,9 +8,11 @@
 // At most one exists at a time. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/output/report.hpp"
 #include "estimator/base/diagnostic.hpp"
 
 namespace stowage {
@@ -38,5 +40,12 @@ class OutputFile {
   std::string temporary_;  ///< empty: it has no name
   int descriptor_ = -1;
 };
+
+/// The file that a command writes; none for "" and "-", which mean stdout. Errors: as open's.
+[[nodiscard]] Result<std::optional<OutputFile>> open_output(const std::string& name);
+/// The text as the file's content, or, where there is none, as all that the report prints. Errors:
+/// as commit's.
+[[nodiscard]] Result<void> put_out(std::string text, std::optional<OutputFile>& file,
+                                   Report& report);
 
 }  // namespace stowage

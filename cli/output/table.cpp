@@ -215,16 +215,6 @@ std::string spaced(std::string_view name) {
   return text;
 }
 
-std::string grouped_digits(std::int64_t value) {
-  std::string text = fmt::format("{}", value);
-  const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t i = text.size(); i > first + 3;) {
-    i -= 3;
-    text.insert(i, 1, ',');
-  }
-  return text;
-}
-
 std::string format_seconds(double seconds) {
   if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/grouped_digits.hpp"
 
 namespace stowage {
 
@@ -65,8 +66,6 @@ struct Table {
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
 /// "optimizer_state" as people read it: "optimizer state".
 [[nodiscard]] std::string spaced(std::string_view name);
-/// "25,557,032"
-[[nodiscard]] std::string grouped_digits(std::int64_t value);
 /// "1.24 s", "38.2 ms"
 [[nodiscard]] std::string format_seconds(double seconds);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/options/setting_names.hpp"
+
 namespace stowage {
 
 namespace {
@@ -142,9 +144,9 @@ Table fallback_table(const CheckReport& report, bool all) {
 std::vector<std::string> pool_options(const PoolAdvice& advice) {
   std::vector<std::string> options;
   if (advice.limit) {
-    options.push_back(fmt::format("--memory-limit {}MiB", advice.limit->count() >> 20));
+    options.push_back(in_options(fmt::format("`memory_limit` {}MiB", advice.limit->count() >> 20)));
   }
-  if (advice.growth) options.emplace_back("--memory-growth");
+  if (advice.growth) options.push_back(in_options("`memory_growth`"));
   return options;
 }
 
@@ -194,6 +196,14 @@ Json allocator_json(const CheckReport& report) {
 
 }  // namespace
 
+Json::Object verdict_json(const Verdict& verdict, const Card& card) {
+  return {{"device", Json::Object{{"name", card.name},
+                                  {"total_bytes", card.cuda_total},
+                                  {"available_bytes", verdict.available_bytes}}},
+          {"verdict", verdict.fits ? "fits" : "does_not_fit"},
+          {"device_bytes", verdict.device_bytes}};
+}
+
 Json::Object check_json(const CheckReport& report, const Card& card) {
   Json::Array phases;
   for (const PhasePeak& phase : report.phases) {
@@ -225,27 +235,26 @@ Json::Object check_json(const CheckReport& report, const Card& card) {
                                         {"taken_engine", fallback.taken.name},
                                         {"taken_bytes", fallback.taken.workspace}});
   }
-  return {{"device", Json::Object{{"name", card.name},
-                                  {"total_bytes", report.total_bytes},
-                                  {"available_bytes", report.available_bytes}}},
-          {"verdict", report.fits ? "fits" : "does_not_fit"},
-          {"peak", Json::Object{{"tensor_bytes", report.tensor_bytes()},
-                                {"reserved_bytes", report.reserved_bytes()},
-                                {"device_bytes", report.device_bytes},
-                                {"at", report.peak_at()}}},
-          {"footprint", std::move(footprint)},
-          {"runtime_rows", std::move(runtime_rows)},
-          {"phases", std::move(phases)},
-          {"host_bytes", report.host_bytes},
-          {"host_buffers", host_buffers_json(report.host_buffers)},
-          {"managed_bytes", report.managed_bytes},
-          {"evicted_bytes", report.evicted_bytes()},
-          {"headroom_bytes", report.headroom},
-          {"workspace_source", to_string(report.workspace_origin)},
-          {"fallbacks", std::move(fallbacks)},
-          {"allocator", allocator_json(report)},
-          {"culprit", report.culprit.empty() ? Json() : Json(report.culprit)},
-          {"tensors", std::move(tensors)}};
+  Json::Object json = verdict_json(verdict_of(report), card);
+  const Json::Object figures{{"peak", Json::Object{{"tensor_bytes", report.tensor_bytes()},
+                                                   {"reserved_bytes", report.reserved_bytes()},
+                                                   {"device_bytes", report.device_bytes},
+                                                   {"at", report.peak_at()}}},
+                             {"footprint", std::move(footprint)},
+                             {"runtime_rows", std::move(runtime_rows)},
+                             {"phases", std::move(phases)},
+                             {"host_bytes", report.host_bytes},
+                             {"host_buffers", host_buffers_json(report.host_buffers)},
+                             {"managed_bytes", report.managed_bytes},
+                             {"evicted_bytes", report.evicted_bytes()},
+                             {"headroom_bytes", report.headroom},
+                             {"workspace_source", to_string(report.workspace_origin)},
+                             {"fallbacks", std::move(fallbacks)},
+                             {"allocator", allocator_json(report)},
+                             {"culprit", report.culprit.empty() ? Json() : Json(report.culprit)},
+                             {"tensors", std::move(tensors)}};
+  json.insert(json.end(), figures.begin(), figures.end());
+  return json;
 }
 
 Table rule_table(const RuleOfThumb& rule, const CheckReport& report) {

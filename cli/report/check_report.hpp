@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "answers/sizing/verdict.hpp"
 #include "cli/output/report.hpp"
 #include "cli/output/table.hpp"
 #include "estimator/check/check.hpp"
@@ -24,14 +25,17 @@ namespace stowage {
 /// The largest few, the rest as one row.
 [[nodiscard]] Table folded_tensors(const Table& all);
 [[nodiscard]] Table phase_table(const CheckReport& report);
-/// TensorFlow's logical devices, and their sum where there are several.
 /// What each GPU's process keeps on the host of what is offloaded, with its sum.
 [[nodiscard]] Table host_table(const CheckReport& report);
+/// TensorFlow's logical devices, and their sum where there are several.
 [[nodiscard]] Table pool_table(const CheckReport& report);
 [[nodiscard]] Table fallback_table(const CheckReport& report, bool all);
 /// The rule of thumb's rows, with the step's own figures beside them.
 [[nodiscard]] Table rule_table(const RuleOfThumb& rule, const CheckReport& report);
 
+/// What the JSON of every answer about a card's memory begins with: `device`, `verdict`,
+/// `device_bytes`. It has `headroom_bytes` further on.
+[[nodiscard]] Json::Object verdict_json(const Verdict& verdict, const Card& card);
 [[nodiscard]] Json::Object check_json(const CheckReport& report, const Card& card);
 [[nodiscard]] Json rule_json(const RuleOfThumb& rule);
 [[nodiscard]] Json evaluation_json(const EvaluationReport& evaluation);

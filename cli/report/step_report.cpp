@@ -2,39 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "answers/subject/fsdp_text.hpp"
+#include "answers/subject/replicas.hpp"
 #include "cli/output/table.hpp"
-#include "cli/report/replicas.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
-
-ToldStep told_step(const StepDocument& document) {
-  const StepGraph& graph = *document.graph;
-  return {.model = graph.model,
-          .lowering = graph.settings,
-          .precision = document.precision,
-          .accumulation = document.accumulation,
-          .seq = document.seq};
-}
-
-std::string fsdp_text(const FullyShard& fsdp) {
-  if (!fsdp.on) return "no FSDP";
-  std::string text = "FSDP";
-  if (!fsdp.by_block) text += ", one group";
-  if (!fsdp.reshards_after_forward) text += ", not resharded after forward";
-  if (fsdp.reshards_among > 0) {
-    text += fmt::format(", resharded among {} after forward", fsdp.reshards_among);
-  }
-  if (fsdp.forward_prefetch > 0) {
-    text += fmt::format(", {} prefetched in forward", fsdp.forward_prefetch);
-  }
-  if (fsdp.backward_prefetch > 0) {
-    text += fmt::format(", {} prefetched in backward", fsdp.backward_prefetch);
-  }
-  if (fsdp.reduce_type) text += fmt::format(", reduced in {}", to_string(*fsdp.reduce_type));
-  if (fsdp.output_type) text += fmt::format(", output in {}", to_string(*fsdp.output_type));
-  return text;
-}
 
 Json fsdp_json(const FullyShard& fsdp) {
   if (!fsdp.on) return {};
@@ -51,7 +24,7 @@ Json fsdp_json(const FullyShard& fsdp) {
       {"output_dtype", type(fsdp.output_type)}};
 }
 
-std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batch) {
+std::string describe_step(const StepSummary& step, std::optional<std::int64_t> batch) {
   const LoweringSettings& lowering = step.lowering;
   std::string text = step.model;
   if (batch) text += fmt::format(", batch {}", grouped_digits(*batch));
@@ -76,7 +49,7 @@ std::string describe_step(const ToldStep& step, std::optional<std::int64_t> batc
                      layout == TensorLayout::contiguous ? "" : ", nhwc");
 }
 
-Json settings_json(const ToldStep& step, std::int64_t batch, std::string_view runtime) {
+Json settings_json(const StepSummary& step, std::int64_t batch, std::string_view runtime) {
   const LoweringSettings& lowering = step.lowering;
   const bool trains = lowering.mode == Mode::train;
   const auto of_training = [&](Json value) { return trains ? std::move(value) : Json(); };
@@ -119,6 +92,8 @@ Json stack_json(const SoftwareStack& stack) {
                       {"module_loading", std::string(to_string(stack.loading))}};
 }
 
+namespace {
+
 Json theano_json(const CheckSettings& settings) {
   if (settings.runtime != Runtime::theano) return {};
   const TheanoMemory& memory = settings.theano;
@@ -139,6 +114,20 @@ Json tensorflow_json(const CheckSettings& settings) {
       {"memory_fraction",
        memory.per_process_fraction > 0 ? Json(memory.per_process_fraction) : Json()},
       {"virtual_gpus", replica_count(settings)}};
+}
+
+}  // namespace
+
+void add_process(const CheckSettings& settings, Json::Object& json) {
+  json.emplace_back("software", stack_json(settings.stack));
+  json.emplace_back("tensorflow", tensorflow_json(settings));
+  json.emplace_back("theano", theano_json(settings));
+}
+
+std::string describe_replicas(std::int64_t batch, const CheckSettings& settings) {
+  if (replica_count(settings) == 1) return {};
+  return fmt::format(", {} on each of {} virtual GPUs", replica_batch(batch, settings),
+                     replica_count(settings));
 }
 
 }  // namespace stowage

@@ -2,7 +2,7 @@
 //
 // Whoever computes names the cure, in words that hold for every caller, in a hint. How a user asks
 // for it is known to whoever reads the requests: the command line puts its options in the place of
-// these words (cli/options/cure_options.hpp).
+// these words (cli/options/setting_names.hpp).
 #pragma once
 
 #include <cstdint>

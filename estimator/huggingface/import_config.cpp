@@ -96,9 +96,12 @@ Result<std::optional<std::int64_t>> asked_pairs(const ImportOptions& options,
 }
 
 Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
+  const std::string version = to_string(stated.version) + stated.version_source;
   std::string text =
-      fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
-                  stated.version_source, stated.attention.words);
+      stated.attention.is_paged
+          ? fmt::format("the network of transformers {}: a server's own attention", version)
+          : fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
+                        stated.version_source, stated.attention.words);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/output/shell_word.hpp"
+#include "answers/question/shell_word.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {

@@ -23,7 +23,7 @@ using testing::stowage_program;
 
 namespace {
 
-Result<Answer> run_nothing(const Arguments&) { return Answer{}; }
+Result<RenderedAnswer> run_nothing(const Arguments&) { return RenderedAnswer{}; }
 
 const CommandSpec& test_command() {
   static const CommandSpec command{.name = "weigh",

@@ -1,4 +1,4 @@
-#include "cli/requested/file_kind.hpp"
+#include "answers/subject/file_kind.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,35 @@
+// PlanQuestion: which step is planned, for which card, host and budget, and what plans may do.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "answers/question/card_question.hpp"
+#include "answers/question/step_question.hpp"
+#include "estimator/base/batch.hpp"
+#include "planner/problem/levers.hpp"
+#include "planner/problem/step_pins.hpp"
+
+namespace stowage {
+
+struct PlanQuestion {
+  StepQuestion step;
+  std::optional<CardQuestion> card;          ///< absent: `budget` or `budget_share` is given
+  std::string calibration;                   ///< a file, also without a card; empty: none
+  std::optional<double> compute_capability;  ///< of the generic card that there is without one
+  std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
+  std::optional<Bytes> budget;               ///< for the arena; absent: all that the card leaves
+  std::optional<double> budget_share;        ///< of the least arena with everything on the GPU
+  std::string budget_source = "given";       ///< what a plan's file says of a bare budget's origin
+  std::string host;                          ///< a file; empty: this machine
+  std::optional<Bytes> host_memory;  ///< in place of the host's own; half of it may be pinned
+  std::string choice;                ///< a proposal's name; empty: the best that changes nothing
+  Levers levers;
+  bool least_pcie = false;  ///< the best moves the fewest bytes; else it takes the least time
+  double time_limit_seconds = 10;
+  PinRequest pins;  ///< over those that a description has
+  bool run_on_host = false;
+  std::string stowage_version;  ///< what a plan's file says of its origin
+};
+
+}  // namespace stowage

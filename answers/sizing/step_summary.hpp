@@ -1,0 +1,20 @@
+// StepSummary: what an answer says of the step that it is about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "estimator/document/step_document.hpp"
+
+namespace stowage {
+
+struct StepSummary {
+  std::string model;
+  LoweringSettings lowering;
+  Precision precision = Precision::fp32;
+  std::int64_t accumulation = 1;
+  std::int64_t seq = 0;  ///< 0: the model has no symbol `seq`
+};
+[[nodiscard]] StepSummary summarise_step(const StepDocument& document);
+
+}  // namespace stowage

@@ -1,0 +1,91 @@
+#include "answers/subject/asked_model.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "answers/question/question_error.hpp"
+#include "answers/subject/file_kind.hpp"
+#include "estimator/adapt/adapt.hpp"
+#include "estimator/base/read_source.hpp"
+#include "estimator/document/step_document.hpp"
+#include "estimator/formats/import_model.hpp"
+#include "estimator/huggingface/quantised_weights.hpp"
+
+namespace stowage {
+
+namespace {
+
+FoundModel described_by_reader(ImportedModel imported) {
+  return {.source = std::move(imported.description),
+          .notes = std::move(imported.notes),
+          .takes_values = imported.takes_values};
+}
+
+bool is_piped(const std::string& source) {
+  std::error_code code;
+  return source == "-" ||
+         (std::filesystem::exists(source, code) && !std::filesystem::is_regular_file(source, code));
+}
+
+// What only readers of foreign formats listen to.
+std::optional<Diagnostic> idle_import_options(const ModelQuestion& question) {
+  if (!question.loss && !question.allow_unknown) return std::nullopt;
+  return question_error(fmt::format("`{}` is for a model of another format, and '{}' is a "
+                                    "description",
+                                    question.loss ? "loss" : "allow_unknown", question.source),
+                        "a description says its loss and its operators itself");
+}
+
+}  // namespace
+
+Result<AskedModel> load_asked_model(FoundModel found, const ModelQuestion& question) {
+  if (auto mistake = not_a_model(*found.source)) return failure(*std::move(mistake));
+  ModelOptions given = question.options;
+  if (!found.takes_values) {
+    given.seq.reset();
+    given.arguments.clear();
+  }
+  ModelOptions options = overridden(std::move(found.options), given);
+  auto graph = load_adapted(found.source, options);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  if (const auto& base = graph->fine_tuning.base) {
+    std::erase_if(found.notes,
+                  [&](const Diagnostic& note) { return answers_quantisation(*base, note); });
+  }
+  graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
+  return AskedModel{std::move(found.source), std::move(options), std::move(*graph)};
+}
+
+Result<FoundModel> find_asked_model(const ModelQuestion& question) {
+  const ImportOptions options{.seq = question.options.seq,
+                              .values = question.options.arguments,
+                              .loss = question.loss,
+                              .allow_unknown = question.allow_unknown};
+  auto imported = import_model(open_model(question.source), options);
+  if (!imported) return tl::unexpected(std::move(imported.error()));
+  if (*imported) return described_by_reader(**std::move(imported));
+  auto found = find_model(question.source, question.configs.models());
+  if (!found) return found;
+  if (is_piped(question.source)) {
+    imported = import_model(opening_of(found->source), options);
+    if (!imported) return tl::unexpected(std::move(imported.error()));
+    if (*imported) return described_by_reader(**std::move(imported));
+  }
+  if (auto mistake = idle_import_options(question)) return failure(*std::move(mistake));
+  return found;
+}
+
+Result<AskedModel> read_asked_model(const ModelQuestion& question) {
+  auto found = find_asked_model(question);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (is_step_file(found->source->text)) {
+    return failure(Diagnostic{.message = "this is a step, and a description is wanted here",
+                              .span = {.source = found->source},
+                              .hint = "stowage check, batch, summary and plan take a step's file"});
+  }
+  return load_asked_model(*std::move(found), question);
+}
+
+}  // namespace stowage

@@ -1,0 +1,142 @@
+#include "answers/subject/asked_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "answers/question/question_error.hpp"
+#include "answers/subject/contradictions.hpp"
+#include "answers/subject/process_settings.hpp"
+#include "estimator/recorded/complete_step.hpp"
+#include "estimator/rewrite/micro_batches.hpp"
+
+namespace stowage {
+
+void set_attention_for_release(StepWishes& wishes, const ReleaseVersion& pytorch) {
+  constexpr ReleaseVersion efficient_takes_groups{2, 14};
+  wishes.efficient_takes_groups = pytorch >= efficient_takes_groups;
+}
+
+Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model, Runtime runtime,
+                                  const Card& card) {
+  wishes.kernels = kernel_set_of(runtime);
+  wishes.in_place = works_in_place(runtime);
+  wishes.compute_capability = card.compute_capability;
+  auto chosen = choose_step(model, wishes);
+  if (!chosen) return tl::unexpected(about_question(std::move(chosen.error())));
+  return chosen;
+}
+
+namespace {
+
+Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& question,
+                                   const AskedCard& card) {
+  Diagnostics found = contradictions(document, question);
+  if (!card.is_assumed) {
+    std::ranges::move(contradictions(document, card.card), std::back_inserter(found));
+  }
+  if (!found.empty()) return tl::unexpected(std::move(found));
+  const Runtime runtime = question.process.runtime.value_or(document.runtime);
+  if (question.process.theano.value_or(TheanoMemory{}).keeps_intermediates) {
+    return failure(
+        question_error("allow_gc=False is in the step itself, and not in the one of this file",
+                       "name the model in place of its step"));
+  }
+  return process_settings(question, runtime, card).map([&](CheckSettings settings) {
+    return AskedStep{std::move(document), std::move(settings), nullptr};
+  });
+}
+
+/// What of a model Keras over Theano does not have.
+Diagnostics not_of_theano(const ModelGraph& model, const FineTuningTexts& tuning) {
+  Diagnostics mistakes;
+  const Precision precision = model.precision;
+  if (precision != Precision::fp32 && precision != Precision::fp16 &&
+      precision != Precision::fp64) {
+    mistakes.push_back(question_error(
+        fmt::format("`runtime` theano has no {}", to_string(precision)),
+        "Theano's floatX is float32, float16 or float64: `precision` fp32, fp16 or fp64"));
+  }
+  if (!tuning.empty()) {
+    mistakes.push_back(
+        question_error("adapters, quantised weights and checkpoints are PyTorch's, and not of "
+                       "`runtime` theano"));
+  } else if (std::ranges::any_of(model.operators,
+                                 [](const Operator& op) { return op.region >= 0; })) {
+    mistakes.push_back(
+        question_error("the description checkpoints blocks, which `runtime` theano does not"));
+  }
+  return mistakes;
+}
+
+// Without a reduce_dtype, PyTorch before 2.15 reduced in param_dtype (_fsdp_api.py says so).
+void set_reduction_for_release(FullyShard& fsdp, const ReleaseVersion& pytorch,
+                               Precision precision) {
+  constexpr ReleaseVersion reduces_in_kept_format{2, 15};
+  if (!fsdp.on || fsdp.reduce_type || !has_master_weights(precision)) return;
+  if (pytorch < reduces_in_kept_format) fsdp.reduce_type = float_type(precision);
+}
+
+Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
+                                       CheckSettings settings, const StepQuestion& question,
+                                       const DocumentParts& parts, const AskedCard& card) {
+  StepWishes wishes = question.wishes;
+  DocumentParts with = parts;
+  if (settings.runtime == Runtime::theano) {
+    if (auto found = not_of_theano(model->graph, question.model.options.fine_tuning);
+        !found.empty()) {
+      return tl::unexpected(std::move(found));
+    }
+    with.theano = {.channels_last = wishes.layout == TensorLayout::channels_last,
+                   .keeps_intermediates = settings.theano.keeps_intermediates};
+    wishes.layout.reset();  // Keras's, which is no memory format
+  }
+  set_reduction_for_release(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
+  set_attention_for_release(wishes, settings.stack.pytorch);
+  const auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);
+  if (!chosen) return tl::unexpected(chosen.error());
+  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, with);
+  if (!document) return tl::unexpected(std::move(document.error()));
+  return AskedStep{*std::move(document), std::move(settings), std::move(model)};
+}
+
+}  // namespace
+
+Result<StepSource> read_step_source(const StepQuestion& question) {
+  auto found = find_asked_model(question.model);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (is_step_file(found->source->text)) {
+    return read_whole_step(std::move(found->source)).map([](StepDocument&& document) {
+      return StepSource{.model = nullptr,
+                        .document = std::make_shared<const StepDocument>(std::move(document))};
+    });
+  }
+  return load_asked_model(*std::move(found), question.model).map([](AskedModel&& model) {
+    return StepSource{.model = std::make_shared<const AskedModel>(std::move(model)),
+                      .document = nullptr};
+  });
+}
+
+Result<AskedStep> make_asked_step(const StepSource& source, const StepQuestion& question,
+                                  const AskedCard& card, const DocumentParts& parts) {
+  if (source.document) return step_of_document(*source.document, question, card);
+  auto settings = process_settings(question, question.process.runtime_or_usual(), card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  return step_of_loaded_model(source.model, *std::move(settings), question, parts, card);
+}
+
+Result<SharedGraph> accumulating_step(const StepDocument& document) {
+  if (document.graph->settings.micro_batches > 1) return document.graph;
+  return with_micro_batches(*document.graph, 2).map([](StepGraph&& graph) {
+    return std::make_shared<const StepGraph>(std::move(graph));
+  });
+}
+
+Result<SharedGraph> sizing_step(const StepDocument& document) {
+  if (document.accumulation == 1) return document.graph;
+  return accumulating_step(document);
+}
+
+}  // namespace stowage

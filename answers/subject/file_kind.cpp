@@ -1,0 +1,209 @@
+#include "answers/subject/file_kind.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "answers/question/shell_word.hpp"
+
+namespace stowage {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t looked_at = 4096;
+
+constexpr std::string_view checkpoint = "a PyTorch checkpoint",
+                           torch_script = "a TorchScript model", pickle = "a Python pickle",
+                           keras_archive = "a Keras model",
+                           hdf5 = "HDF5 (weights, or a Keras model)",
+                           program = "a program's source";
+
+struct Signature {
+  std::string_view bytes;
+  std::string_view kind;
+};
+
+// The opening bytes as each format's documentation has them.
+constexpr std::array signatures{
+    Signature{"\x89HDF\r\n\x1a\n"sv, hdf5},
+    Signature{"GGUF"sv, "a GGUF model"},
+    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv, checkpoint},
+    Signature{"\x1f\x8b"sv, "gzip-compressed"},
+    Signature{"\x28\xb5\x2f\xfd"sv, "zstd-compressed"},
+    Signature{"\xfd"
+              "7zXZ\0"sv,
+              "xz-compressed"},
+    Signature{"BZh"sv, "bzip2-compressed"},
+    Signature{"\x93NUMPY"sv, "a NumPy array"},
+    Signature{"\x7f"
+              "ELF"sv,
+              "a program or a library"},
+    Signature{"%PDF-"sv, "a PDF"},
+    Signature{"\x89PNG\r\n\x1a\n"sv, "a PNG picture"},
+    Signature{"\xff\xd8\xff"sv, "a JPEG picture"},
+    Signature{"\xff\xfe"sv, "UTF-16 text"},
+    Signature{"\xfe\xff"sv, "UTF-16 text"},
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_pickle(std::string_view content) {
+  return content.size() > 2 && content[0] == '\x80' && content[1] >= 2 && content[1] <= 5;
+}
+
+// An 8-byte length, little-endian, then a JSON object.
+bool is_safetensors(std::string_view content) {
+  return content.size() > 9 && content.substr(5, 3) == "\0\0\0"sv && content[8] == '{' &&
+         (content[9] == '"' || content[9] == '}' || content[9] == ' ');
+}
+
+// A ModelProto in the order in which protobuf writes it: ir_version (field 1, a small number), then
+// opset imports, a producer, a domain or a graph (fields 2 to 8).
+bool is_onnx(std::string_view content) {
+  return content.size() > 4 && content[0] == '\x08' && content[1] > 0 && content[1] < 32 &&
+         ((content[2] & 7) == 2 || content[2] == '\x28') && content[2] >= 0x12 &&
+         content[2] <= 0x42;
+}
+
+std::string_view zip_kind(std::string_view content) {
+  if (contains(content, "constants.pkl") || contains(content, "/code/")) {
+    return torch_script;
+  }
+  if (contains(content, "data.pkl")) return checkpoint;
+  if (contains(content, "config.json")) return keras_archive;
+  return "a zip archive";
+}
+
+std::optional<std::string> json_kind(std::string_view content) {
+  const auto first = std::find_if(content.begin(), content.end(), [](char c) {
+    return std::isspace(static_cast<unsigned char>(c)) == 0;
+  });
+  if (first == content.end() || *first != '{') return std::nullopt;
+  const auto names = [&](std::string_view key) {
+    return contains(content, "\"" + std::string(key) + "\"");
+  };
+  if (names("model_type") || names("architectures")) {
+    return "JSON of a Hugging Face configuration";
+  }
+  if (names("class_name") && names("config")) return "JSON of a Keras model";
+  if (names("schema_version")) {
+    return "JSON that stowage printed as a result";
+  }
+  if (names("traceEvents")) return "JSON of a Chrome trace";
+  // A description may be written in JSON, which is YAML too.
+  if (names("model") || names("based_on")) return std::nullopt;
+  return "JSON of another kind";
+}
+
+// Of a key at the start of a line.
+bool has_key(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const std::size_t end = at + key.size();
+    if ((at == 0 || text[at - 1] == '\n') && end < text.size() && text[end] == ':') return true;
+  }
+  return false;
+}
+
+/// How a network gets in that such a file holds or is made by.
+std::string way_in(std::string_view kind, std::string_view name) {
+  if (kind == program && name.ends_with(".py")) {
+    return fmt::format(
+        "python -m stowage record {} `batch` N -o step.json runs one step of a model that a "
+        "function of it returns, without a GPU; step.json is read (docs/record.md)",
+        shell_word(std::string(name) + ":FUNCTION"));
+  }
+  if (kind == checkpoint || kind == torch_script || kind == pickle) {
+    return "it has weights; python -m stowage record FILE.py:FUNCTION `batch` N -o step.json "
+           "records the program that makes their model, and step.json is read (docs/record.md)";
+  }
+  if (kind == keras_archive && name != "-") {
+    return fmt::format("unzip -p {} config.json > model.json writes its network, which is read",
+                       shell_word(name));
+  }
+  if (kind == hdf5) {
+    return "of a Keras model, what keras.models.load_model(FILE, compile=False).to_json() returns "
+           "is read (docs/keras.md)";
+  }
+  return "docs/model-description.md says how a model is described; stowage models lists those that "
+         "came with the program";
+}
+
+std::string_view name_of(const SourceText& source) {
+  return source.name == "-" ? std::string_view("stdin") : std::string_view(source.name);
+}
+
+}  // namespace
+
+StowageFile stowage_file(std::string_view text) {
+  text = text.substr(0, looked_at);
+  if (has_key(text, "stowage_plan")) return StowageFile::plan;
+  if (has_key(text, "model") || has_key(text, "layers")) return StowageFile::none;
+  if (has_key(text, "nvml_total") || has_key(text, "compute_capability")) return StowageFile::card;
+  if (has_key(text, "pinned_limit")) return StowageFile::host;
+  return StowageFile::none;
+}
+
+std::optional<std::string> foreign_kind(std::string_view content) {
+  content = content.substr(0, looked_at);
+  for (const Signature& signature : signatures) {
+    if (content.starts_with(signature.bytes)) return std::string(signature.kind);
+  }
+  if (content.starts_with("PK\x03\x04")) return std::string(zip_kind(content));
+  if (is_safetensors(content)) return "safetensors (weights without a network)";
+  if (is_pickle(content)) return std::string(pickle);
+  if (is_onnx(content)) return "an ONNX model";
+  if (contains(content, "\0"sv)) return "binary";
+  if (content.starts_with("#!") || content.starts_with("import ") ||
+      contains(content, "\nimport ") || contains(content, "\nfrom torch")) {
+    return std::string(program);
+  }
+  return json_kind(content);
+}
+
+std::optional<Diagnostic> not_a_model(const SourceText& source) {
+  const auto mistake = [&](std::string_view kind, std::string hint) {
+    return Diagnostic{
+        .message = fmt::format("'{}' is {}, not a model's description", name_of(source), kind),
+        .hint = std::move(hint)};
+  };
+  switch (stowage_file(source.text)) {
+    case StowageFile::plan:
+      return mistake("a plan",
+                     fmt::format("stowage validate {} checks it", shell_word(source.name)));
+    case StowageFile::card:
+      return mistake("a card's file",
+                     fmt::format("`gpu` {} takes it, beside a model", shell_word(source.name)));
+    case StowageFile::host:
+      return mistake("a host's file",
+                     fmt::format("stowage plan takes it as `host` {}, beside a model",
+                                 shell_word(source.name)));
+    case StowageFile::none:
+      break;
+  }
+  const auto kind = foreign_kind(source.text);
+  if (!kind) return std::nullopt;
+  return mistake(*kind, way_in(*kind, source.name));
+}
+
+std::optional<Diagnostic> not_a_plan(const SourceText& source) {
+  if (stowage_file(source.text) == StowageFile::plan) return std::nullopt;
+  const auto kind = foreign_kind(source.text);
+  const std::string_view text = std::string_view(source.text).substr(0, looked_at);
+  const bool is_model = !kind && (has_key(text, "model") || has_key(text, "layers"));
+  if (!kind && !is_model) return std::nullopt;
+  const std::string name = shell_word(source.name);
+  return Diagnostic{
+      .message = fmt::format("'{}' is {}, not a plan", name_of(source),
+                             is_model ? std::string("a model's description") : *kind),
+      .hint = is_model
+                  ? fmt::format("stowage plan {} `gpu` NAME -o plan.yaml makes a plan of it", name)
+                  : std::string("stowage plan MODEL `gpu` NAME -o plan.yaml makes a plan")};
+}
+
+}  // namespace stowage

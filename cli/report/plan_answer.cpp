@@ -1,0 +1,254 @@
+#include "cli/report/plan_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/options/setting_names.hpp"
+#include "cli/report/check_report.hpp"
+#include "cli/report/no_plan.hpp"
+#include "cli/report/placement_report.hpp"
+#include "cli/report/step_report.hpp"
+#include "planner/explain/plan_words.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::string_view to_string(Proof proof) {
+  switch (proof) {
+    case Proof::not_run:
+      return "not_run";
+    case Proof::passed:
+      return "passed";
+    case Proof::failed:
+      return "failed";
+  }
+  return "not_run";
+}
+
+Bytes pcie_bytes(const Plan& plan) { return plan.totals.h2d + plan.totals.d2h; }
+
+std::int64_t nodes_on_cpu(const Plan& plan) {
+  return std::count_if(plan.nodes.begin(), plan.nodes.end(), [&](const PlannedNode& node) {
+    const Processor& processor = plan.machine.processor(node.processor);
+    return processor.kind == ProcessorKind::cpu;
+  });
+}
+
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Cell share_or_none(const std::optional<double>& fraction) {
+  return fraction ? Cell(Share{*fraction}) : Cell();
+}
+
+Json plan_json(const Plan& plan, const PlanProof& proof) {
+  const PlanTotals& totals = plan.totals;
+  Json::Array remarks;
+  for (const std::string& remark : plan.remarks) remarks.emplace_back(remark);
+  return Json::Object{{"name", plan.name},
+                      {"gpu_peak_bytes", totals.gpu_peak},
+                      {"budget_bytes", plan.inputs.budget},
+                      {"host_peak_bytes", totals.host_peak},
+                      {"pageable_peak_bytes", totals.pageable_peak},
+                      {"h2d_bytes", totals.h2d},
+                      {"d2h_bytes", totals.d2h},
+                      {"pcie_bytes", pcie_bytes(plan)},
+                      {"pcie_lower_bound_bytes", totals.pcie_lower_bound},
+                      {"cost_seconds", totals.cost_seconds},
+                      {"cost_lower_bound_seconds", totals.cost_lower_bound_seconds},
+                      {"gap", totals.gap()},
+                      {"overhead_gap", totals.overhead_gap()},
+                      {"proved_optimal", totals.proved_optimal},
+                      {"step_seconds", totals.step_seconds},
+                      {"all_gpu_step_seconds", totals.all_gpu_step_seconds},
+                      {"step_lower_bound_seconds", number_or_null(totals.step_lower_bound_seconds)},
+                      {"step_gap", number_or_null(totals.step_gap())},
+                      {"arena_bytes", totals.arena},
+                      {"arena_lower_bound_bytes", totals.arena_lower_bound},
+                      {"micro_batches", plan.step.graph->settings.micro_batches},
+                      {"nodes_on_cpu", nodes_on_cpu(plan)},
+                      {"in_words", plan_in_words(plan)},
+                      {"remarks", std::move(remarks)},
+                      {"validation", Json::Object{{"model", to_string(proof.model)},
+                                                  {"host", to_string(proof.host)},
+                                                  {"cuda", to_string(proof.cuda)}}}};
+}
+
+Table proposals(const std::vector<Plan>& plans) {
+  Table table{.one_size_scale = true,
+              .columns = {{"Step", "step_seconds"},
+                          {"All on GPU", "all_gpu_step_seconds"},
+                          {"PCIe", "pcie_bytes"},
+                          {"At least", "pcie_lower_bound_bytes"},
+                          {"Arena", "arena_bytes"},
+                          {"At least", "arena_lower_bound_bytes"},
+                          {"Pinned host", "host_peak_bytes"},
+                          {"Pageable", "pageable_peak_bytes"},
+                          {"Step gap", "step_gap"},
+                          {"Gap", "overhead_gap"},
+                          {"Plan", "name"}}};
+  for (const Plan& plan : plans) {
+    const PlanTotals& totals = plan.totals;
+    table.rows.push_back(
+        {{Duration{totals.step_seconds}, Duration{totals.all_gpu_step_seconds}, pcie_bytes(plan),
+          totals.pcie_lower_bound, totals.arena, totals.arena_lower_bound, totals.host_peak,
+          totals.pageable_peak, share_or_none(totals.step_gap()), Share{totals.overhead_gap()},
+          plan.name}});
+  }
+  return table;
+}
+
+std::string scope(const PlanRequest& request) {
+  std::string text = fmt::format("GPU arena of at most {}", format_bytes(request.budget));
+  if (request.available > Bytes()) {
+    text += fmt::format(" of the {} that {} leaves", format_bytes(request.available),
+                        request.card.name);
+  }
+  return text +
+         fmt::format(
+             "; host: {} ({}), link {:.1f} GB/s up, {:.1f} GB/s down", request.host.name,
+             request.host.source,
+             make_rates(request.card, request.host, request.measured.get()).h2d_bandwidth / 1e9,
+             make_rates(request.card, request.host, request.measured.get()).d2h_bandwidth / 1e9);
+}
+
+void say_any_order(const PlanAnswer& found, Report& out) {
+  if (!found.any_order) return;
+  const std::string& plan = found.plans.front().name;
+  const AnyOrderPeak& peak = *found.any_order;
+  out.json.emplace_back("any_order",
+                        Json::Object{{"plan", plan},
+                                     {"peak_bytes", peak.in_order},
+                                     {"worst_peak_bytes_at_most", peak.at_most_in_any}});
+  out.say(
+      fmt::format("  With everything on the GPU the kernels of '{}' take {} in their order, and "
+                  "at most {} in any that their data allow.",
+                  plan, format_bytes(peak.in_order), format_bytes(peak.at_most_in_any)));
+}
+
+Json::Object json_of(const PlanAnswer& found) {
+  const PlanRequest& request = found.request;
+  Json::Array rows;
+  for (std::size_t i = 0; i < found.plans.size(); ++i) {
+    rows.push_back(plan_json(found.plans[i], found.proofs[i]));
+  }
+  const StepSummary step = summarise_step(request.document);
+  // A budget alone is the arena's size and says nothing of a card's.
+  const bool has_card = request.available > Bytes();
+  return {
+      {"verdict", found.has_valid_plan() ? "fits" : "does_not_fit"},
+      {"plans", std::move(rows)},
+      {"chosen", found.chosen ? Json(found.plans[*found.chosen].name) : Json()},
+      {"budget_bytes", request.budget},
+      {"device", Json::Object{{"name", request.card.name},
+                              {"total_bytes", has_card ? Json(request.card.cuda_total) : Json()},
+                              {"available_bytes", has_card ? Json(request.available) : Json()}}},
+      {"host", Json::Object{{"name", request.host.name},
+                            {"source", request.host.source},
+                            {"memory_bytes", request.host.memory}}},
+      {"workspace_source", to_string(workspace_origin(found.plans.front()))},
+      {"settings", settings_json(step, request.batch.samples, to_string(step.lowering.kernels))}};
+}
+
+void say_plans(const PlanAnswer& found, Report& out) {
+  out.say(scope(found.request));
+  out.say("");
+  out.show(out.listing);
+  out.say(
+      "  Step: simulated, copies beside compute. Step gap: of the step, to a bound that none of "
+      "this "
+      "order and batch is below.\n  Gap: of the overhead without overlap, to its own bound.");
+  for (const Plan& plan : found.plans) {
+    out.say(fmt::format("  {}: {}", plan.name, plan_in_words(plan)));
+    for (const std::string& remark : plan.remarks) {
+      out.say(fmt::format("  {}: {}", plan.name, remark));
+    }
+  }
+}
+
+/// Which plan was chosen, with its proofs; or why none is.
+void say_choice(const PlanAnswer& found, Report& out) {
+  if (!found.chosen) {
+    out.say("");
+    for (const Plan& plan : found.plans) {
+      out.say(
+          in_options(fmt::format("'{}' is not chosen by default: {}; `choose` {} takes it",
+                                 plan.name, why_not_taken(plan, found.request.host), plan.name)),
+          Tone::bad);
+    }
+    return;
+  }
+  const PlanProof& proof = found.proofs[*found.chosen];
+  out.say(fmt::format("\n'{}': model checks {}, host run {}, CUDA run {}",
+                      found.plans[*found.chosen].name, spaced(to_string(proof.model)),
+                      spaced(to_string(proof.host)), spaced(to_string(proof.cuda))),
+          proof.host == Proof::failed ? Tone::bad : Tone::good);
+}
+
+/// A plan that fails a check outweighs that the search was interrupted.
+ExitCode exit_code_of(const PlanAnswer& found) {
+  if (found.plans.empty()) {
+    return found.was_interrupted ? ExitCode::interrupted : ExitCode::clean_no;
+  }
+  if (!found.has_valid_plan()) return ExitCode::clean_no;
+  return found.was_interrupted ? ExitCode::interrupted : ExitCode::yes;
+}
+
+/// Of a search that was interrupted before there was a plan.
+Report interrupted_report(const PlanAnswer& found) {
+  Report report;
+  report.json = {{"verdict", Json()},
+                 {"plans", Json::Array{}},
+                 {"chosen", Json()},
+                 {"budget_bytes", found.request.budget}};
+  report.say("interrupted before there was a plan", Tone::bad);
+  return report;
+}
+
+Report plans_report(const PlanAnswer& found) {
+  const PlanRequest& request = found.request;
+  const StepSummary step = summarise_step(request.document);
+  Report out;
+  out.json = json_of(found);
+  out.listing = proposals(found.plans);
+  out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch.samples),
+                      to_string(step.lowering.kernels)),
+          Tone::heading);
+  say_plans(found, out);
+  say_any_order(found, out);
+  say_choice(found, out);
+  return out;
+}
+
+}  // namespace
+
+Result<RenderedAnswer> rendered(const PlanAnswer& found, const PlanQuestion& question,
+                                const TypedWords& typed, bool log_placement) {
+  RenderedAnswer answer{.exit_code = exit_code_of(found)};
+  Report& out = answer.report;
+  if (!found.plans.empty()) {
+    out = plans_report(found);
+  } else {
+    out = found.was_interrupted ? interrupted_report(found) : no_plan_report(found);
+  }
+  out.notes = found.notes;
+  if (found.was_interrupted && !found.plans.empty()) {
+    out.notes.push_back(
+        {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
+  }
+  if (log_placement && !found.plans.empty()) {
+    if (auto told = add_placement_log(found.plans[found.chosen.value_or(0)], out); !told) {
+      return tl::unexpected(std::move(told.error()));
+    }
+  }
+  add_what_would_do(found, question, typed, out);
+  return answer;
+}
+
+}  // namespace stowage

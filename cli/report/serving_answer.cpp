@@ -1,0 +1,141 @@
+#include "cli/report/serving_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/report/check_report.hpp"
+#include "cli/report/step_report.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::string describe_pass(std::string_view name, const CheckedPass& pass) {
+  const std::string users =
+      pass.batch == 1 ? std::string("one user") : grouped_digits(pass.batch) + " users";
+  std::string text = fmt::format("{}: {} {} of {}", name, grouped_digits(pass.tokens),
+                                 pass.tokens == 1 ? "token" : "tokens", users);
+  if (pass.encoded > 0 && pass.past == 0) {
+    text += fmt::format(", behind an encoder over {} positions", grouped_digits(pass.encoded));
+  }
+  if (pass.past > 0) text += fmt::format(", {} cached before", grouped_digits(pass.past));
+  return text;
+}
+
+Table cache_in_passes(const ServingAnswer& found) {
+  Table table{.one_size_scale = true,
+              .columns = {{"Cache", "kv_cache_bytes"},
+                          {"Tensors", "tensor_bytes"},
+                          {"On the device", "device_bytes"},
+                          {"Pass", "pass"}}};
+  const auto row = [&](const char* name, const CheckReport& of) {
+    const auto at = static_cast<std::size_t>(StorageClass::kv_cache);
+    table.rows.push_back(
+        {{of.footprint.by_class[at], of.tensor_bytes(), of.device_bytes, std::string(name)}});
+  };
+  row("prefill", found.prefill.report);
+  row("decode", found.decode.report);
+  return table;
+}
+
+void show_pass(std::string_view name, const CheckedPass& pass, bool verbose, Report& out) {
+  const CheckReport& report = pass.report;
+  out.say(fmt::format("\n{}", describe_pass(name, pass)), Tone::heading);
+  out.say(fmt::format("The peak, while {} runs:", report.peak_at()));
+  out.show(breakdown_table(report));
+  out.say("\nThe largest tensors at the peak:");
+  const Table tensors = largest_tensors(report);
+  out.show(verbose ? tensors : folded_tensors(tensors));
+}
+
+Json pass_json(const CheckedPass& pass, const Card& card) {
+  Json::Object object = check_json(pass.report, card);
+  object.emplace_back("sequences", pass.batch);
+  object.emplace_back("tokens_of_each", pass.tokens);
+  object.emplace_back("cached_before", pass.past);
+  return object;
+}
+
+/// Bytes of the cache's storages, of all users and layers, as they lie in the decode pass.
+Bytes cache_bytes(const ServingAnswer& found) {
+  const Footprint& footprint = found.decode.report.footprint;
+  return footprint.by_class[static_cast<std::size_t>(StorageClass::kv_cache)];
+}
+
+/// "llama-3-8b serving 32 users of 8,192 tokens, bf16, paged cache in blocks of 16"
+std::string describe_serving(const ServingAnswer& found) {
+  const ServingSettings& settings = found.serving;
+  std::string cache = fmt::format("{} cache", to_string(settings.cache));
+  if (settings.cache == CacheKind::paged) cache += fmt::format(" in blocks of {}", settings.block);
+  if (settings.format != CacheFormat::model) {
+    cache += fmt::format(", stored as {}", to_string(settings.format));
+  }
+  if (is_packed(settings.format)) {
+    cache += fmt::format(" in groups of {}, the newest up to {} tokens as computed", settings.group,
+                         settings.residual - 1);
+  }
+  const std::int64_t encoded = found.prefill.encoded;
+  return fmt::format(
+      "{} serving {} {} of {} tokens{}, {}, {}", found.step.model, grouped_digits(settings.users),
+      settings.users == 1 ? "user" : "users", grouped_digits(settings.context_length),
+      encoded > 0 ? fmt::format(" behind {} of an encoder", grouped_digits(encoded)) : "",
+      to_string(found.step.precision), cache);
+}
+
+Json serving_json(const ServingAnswer& found) {
+  const ServingSettings& settings = found.serving;
+  const CheckReport& larger = found.larger().report;
+  const std::int64_t encoded = found.prefill.encoded;
+  return Json::Object{
+      {"model", found.step.model},
+      {"context_length", settings.context_length},
+      {"encoder_length", encoded > 0 ? Json(encoded) : Json()},
+      {"users", settings.users},
+      {"cache", to_string(settings.cache)},
+      {"kv_dtype", to_string(settings.format)},
+      {"kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json()},
+      {"prefill_chunk", settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json()},
+      {"precision", to_string(found.step.precision)},
+      {"kv_cache_bytes", cache_bytes(found)},
+      {"device_bytes", larger.device_bytes},
+      {"headroom_bytes", larger.headroom}};
+}
+
+Json::Object json_of(const ServingAnswer& found) {
+  Json::Object json = verdict_json(found.verdict(), found.card);
+  json.emplace_back("headroom_bytes", found.verdict().headroom_bytes);
+  json.emplace_back("fits", found.fits());
+  json.emplace_back("serving", serving_json(found));
+  json.emplace_back("prefill", pass_json(found.prefill, found.card));
+  json.emplace_back("decode", pass_json(found.decode, found.card));
+  json.emplace_back(
+      "settings", settings_json(found.step, found.decode.batch, to_string(found.settings.runtime)));
+  add_process(found.settings, json);
+  return json;
+}
+
+}  // namespace
+
+RenderedAnswer rendered(const ServingAnswer& found, bool verbose) {
+  RenderedAnswer answer{.exit_code = found.fits() ? ExitCode::yes : ExitCode::clean_no};
+  Report& out = answer.report;
+  out.notes = found.notes;
+  out.json = json_of(found);
+  out.say(fmt::format("{}, {} runtime", describe_serving(found), to_string(found.settings.runtime)),
+          Tone::heading);
+  show_pass("Prefill", found.prefill, verbose, out);
+  show_pass("Decode", found.decode, verbose, out);
+  out.listing = cache_in_passes(found);
+  out.say("\nBoth passes, the keys and values of all users among them:");
+  out.show(out.listing);
+  out.say("");
+  out.show(room_table(found.larger().report, found.settings));
+  out.say("");
+  say_verdict(found.deciding().report, found.card, out);
+  return answer;
+}
+
+}  // namespace stowage

@@ -50,12 +50,13 @@ bool is_of_this_machine(const Plan& plan, const Backend& backend) {
 Result<void> run_it(const ValidateQuestion& question, PlanFindings& findings) {
   const Plan& plan = findings.plan;
   const bool on_cuda = question.on == RunOn::cuda;
-  auto backend = on_cuda ? open_cuda_backend(usual_cuda_setup(answer_folder(question.keep_answers)))
-                         : open_host_backend();
+  auto backend = on_cuda
+                     ? open_cuda_backend(default_cuda_setup(answer_folder(question.keep_answers)))
+                     : open_host_backend();
   if (!backend && on_cuda) {
     findings.needs_gpu = true;
     findings.not_run = backend.error().front().message;
-    findings.wanted = {cuda_work(plan), missing_kernels(plan, KernelDevice::cuda)};
+    findings.wanted = {count_cuda_nodes(plan), missing_kernels(plan, KernelDevice::cuda)};
     return {};
   }
   if (!backend) return tl::unexpected(std::move(backend.error()));

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_probe/cuda/cuda_work.hpp"
+#include "gpu_probe/cuda/cuda_node_counts.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "planner/plan/plan.hpp"
 
@@ -30,7 +30,7 @@ struct ValidateQuestion {
 
 /// What a GPU would have been given.
 struct WantedRun {
-  CudaWork kernels;
+  CudaNodeCounts kernels;
   std::vector<std::string> missing;  ///< why it would be refused all the same
 };
 

@@ -4,7 +4,7 @@
 
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 
 namespace stowage {
 
@@ -36,7 +36,7 @@ Workspaces Workspaces::by_rule(const Card& card, Runtime runtime) {
 }
 
 Diagnostics Workspaces::notes() const {
-  const std::string why = cudnn_ == nullptr ? "" : cudnn_->why_no_cudnn();
+  const std::string why = cudnn_ == nullptr ? "" : cudnn_->no_cudnn_reason();
   if (why.empty()) return {};
   return {
       {.severity = Severity::warning,

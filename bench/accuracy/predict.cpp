@@ -9,7 +9,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/rewrite/lower_step.hpp"
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 
 namespace stowage::accuracy {
 

@@ -93,12 +93,12 @@ Result<CalibratedKernels> timed_kernels(const ProbeRequest& request, const Probe
       std::make_shared<SourceText>(SourceText{.name = "the calibration", .text = calibration}),
       card);
   if (!calibrated) return tl::unexpected(calibrated.error());
-  CudaSetup setup = usual_cuda_setup(answer_folder(true));
+  CudaSetup setup = default_cuda_setup(answer_folder(true));
   setup.ordinal = gpu.ordinal.value_or(0);
   auto backend = open_cuda_backend(setup);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   const Bytes most = std::min(Bytes(gpu.free.count() / 2), 8_GiB);
-  return calibrate_kernels(**backend, *calibrated, usual_samples(calibrated->compute_capability),
+  return calibrate_kernels(**backend, *calibrated, default_samples(calibrated->compute_capability),
                            request.configs.models(), most);
 }
 
@@ -174,7 +174,7 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   } else {
     text = in_options(
         "# A calibration of a machine without a GPU, measured by stowage probe `calibrate`.\n");
-    out.json = {{"why_no_gpu", found.why_no_gpu}};
+    out.json = {{"why_no_gpu", found.no_gpu_reason}};
   }
   const auto rates = measure_host_rates();
   if (!rates) return tl::unexpected(rates.error());
@@ -190,7 +190,7 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   if (calibration) {
     say_calibration(*calibration, out);
   } else {
-    out.say(fmt::format("no GPU: {}; of the host alone", found.why_no_gpu));
+    out.say(fmt::format("no GPU: {}; of the host alone", found.no_gpu_reason));
   }
   say_host(*rates, out);
   out.say(in_options(

@@ -70,8 +70,8 @@ Json::Object json_of(const Probe& found) {
           {"driver", probed_text(found.driver)},
           {"cuda", probed_text(found.cuda)},
           {"cudnn", probed_text(found.cudnn)},
-          {"why_no_gpu", probed_text(found.why_no_gpu)},
-          {"why_no_cudnn", probed_text(found.why_no_cudnn)},
+          {"why_no_gpu", probed_text(found.no_gpu_reason)},
+          {"why_no_cudnn", probed_text(found.no_cudnn_reason)},
           {"libraries", std::move(libraries)},
           {"cuda_visible_devices", found.visible_devices ? Json(*found.visible_devices) : Json()},
           {"host", Json::Object{{"cpu", found.host.cpu},
@@ -168,11 +168,11 @@ Report probe_report(const Probe& found) {
   out.json = json_of(found);
   out.listing = gpu_table(found);
   if (found.gpus.empty()) {
-    out.say(fmt::format("no GPU: {}", found.why_no_gpu));
+    out.say(fmt::format("no GPU: {}", found.no_gpu_reason));
   } else {
     say_gpus(found, out);
   }
-  out.say(found.cudnn.empty() ? fmt::format("no cuDNN: {}", found.why_no_cudnn)
+  out.say(found.cudnn.empty() ? fmt::format("no cuDNN: {}", found.no_cudnn_reason)
                               : fmt::format("cuDNN {}", found.cudnn));
   for (const FoundLibrary& library : found.libraries) {
     out.say(library.version.empty() ? fmt::format("no {}", library.name)

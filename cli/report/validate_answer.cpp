@@ -175,7 +175,7 @@ void say_run(const RunReport& run, const Plan& plan, std::int64_t steps, Report&
 }
 
 void say_wanted(const WantedRun& wanted, const Plan& plan, Report& out) {
-  const CudaWork& kernels = wanted.kernels;
+  const CudaNodeCounts& kernels = wanted.kernels;
   const PlanTotals& totals = plan.totals;
   out.say("\nA machine with a GPU would run of each step:");
   out.say(

@@ -1,8 +1,11 @@
-// Backend: where a plan is executed. One interface, two machines: `host` (oneDNN and OpenBLAS, the
-// "GPU" being an arena of the planned size) and `cuda` (cuDNN, cuBLAS, two copy streams).
+// Backend: a machine that executes plans. There are two: `host` runs all kernels on the CPU
+// (oneDNN, OpenBLAS and our own), with an arena of the planned size in the GPU's place; `cuda` runs
+// them on a GPU (cuDNN, cuBLAS and our own) with two copy streams.
 //
-// A backend owns the two arenas and runs single kernels and copies; the executor (executor.hpp)
-// owns the order. Lanes: compute, the CPU's, h2d and d2h; a Ticket names a point of a lane.
+// A backend owns the two arenas and runs single kernels and copies. The executor (executor.hpp)
+// decides their order. Work is queued on lanes: the compute lane, the CPU's lane, and a lane for
+// each direction of copies. Each lane runs its work in the order in which it was queued. A Ticket
+// stands for one piece of work.
 #pragma once
 
 #include <cstddef>
@@ -30,21 +33,21 @@ struct TensorArgument {
   std::vector<std::int64_t> shape;
 };
 
-/// A kernel call with its addresses; arguments in the order of the kernel's signature. In-place
-/// arguments have the same address on both sides.
+/// A kernel call with its addresses. Arguments are in the order of the kernel's signature; an
+/// argument that is updated in place has the same address among reads and writes.
 struct KernelCall {
   Kernel kernel = Kernel::copy;
-  Device device = Device::gpu;  ///< cpu: the host kernels, on host addresses
+  Device device = Device::gpu;  ///< cpu: a host kernel, with host addresses
   const Attributes* attributes = nullptr;
   std::span<const TensorArgument> reads;
   std::span<const TensorArgument> writes;
-  std::string engine;  ///< which engine the plan chose; "" : none to choose
+  std::string engine;  ///< the engine that the plan names; "": none
   bool tf32 = false;   ///< convolutions and recurrent layers of float32 may multiply in TF32
   std::byte* workspace = nullptr;
   Bytes workspace_bytes;
 };
 
-/// Ids grow along each lane.
+/// One kernel or copy that was queued. Ids grow along each lane.
 struct Ticket {
   std::int64_t id = -1;
 };
@@ -55,84 +58,89 @@ struct TimeSpan {
   [[nodiscard]] double seconds() const { return end - begin; }
 };
 
-/// When an emulated copy takes place within what its tickets allow. A plan must be right for every
-/// choice; a device's own lanes make one that nobody can foresee.
+/// When an emulated copy takes place, within what its tickets allow. A plan must be right for every
+/// choice, since nobody can foresee what a device's own lanes do.
 struct CopyTiming {
-  bool late_uploads = false;  ///< false: at the call; true: when the compute lane waits for it
+  bool late_uploads = false;  ///< false: at the call; true: when compute waits for it
   bool late_downloads = false;
 };
 
 struct ArenaSizes {
   Bytes gpu, host;
-  Bytes pinned;  ///< at the front of the host's: where copies go
+  Bytes pinned;  ///< at the beginning of the host's arena: all that copies use
 };
 
-/// What has crossed the link, counted where the bytes are copied.
+/// Copies over the link, counted where the bytes are copied.
 struct CopyCount {
   std::int64_t copies = 0;
   Bytes bytes;
 };
 
-/// A device's memory at one moment, of all processes together.
+/// A device's memory at one moment, as used by all processes together.
 struct MemoryReading {
   Bytes free, total;               ///< as the driver says
   std::optional<Bytes> nvml_used;  ///< as NVML says; none: it cannot be asked
 };
 
-/// Every call that can fail returns a Result, whose message names the call that failed in the
-/// backend's own words ("cuLaunchKernel fails with error 700"). After an error the lanes are in no
-/// known state; allocate() starts afresh.
+/// Every call that can fail returns a Result. Its message names the call that failed in the
+/// backend's own words ("cuLaunchKernel fails with error 700"). After an error the state of the
+/// lanes is unknown; allocate() starts afresh.
 class Backend {
  public:
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string name() const = 0;  ///< "host", "cuda: NVIDIA H200"
 
-  /// Whose kernels run the nodes that are placed on the GPU; the others run on the host's.
+  /// The kernels that run the nodes placed on the GPU. The host's kernels run the others.
   [[nodiscard]] virtual KernelDevice gpu_kernels() const = 0;
 
-  /// Allocates both arenas, in place of those that there are. Their contents are uninitialised.
+  /// Allocates both arenas and frees the old ones. Their contents are uninitialised.
   [[nodiscard]] virtual Result<void> allocate(const ArenaSizes& sizes) = 0;
-  /// Ends what is under way and gives both arenas back; before anything else comes allocate().
+  /// Stops the lanes and frees both arenas. Afterwards only allocate() may be called.
   virtual void release() noexcept = 0;
   [[nodiscard]] virtual std::byte* gpu_base() = 0;  ///< a device address on cuda
   [[nodiscard]] virtual std::byte* host_base() = 0;
 
-  /// Queues a kernel of the GPU on the compute lane; one of the CPU on the CPU's, behind those that
-  /// are there and all that the compute lane has to do and to wait for so far. What the call points
-  /// to is copied. Errors name the kernel and the library's own words; those of a kernel of the CPU
-  /// may come with a later call.
+  /// Queues a kernel. A kernel of the GPU goes to the compute lane. A kernel of the CPU goes to the
+  /// CPU's lane: it runs after all kernels queued there and after all work that the compute lane
+  /// has been given so far. The call and all that it points to are copied, but not the tensors'
+  /// bytes. Errors name the kernel in the library's own words; an error of a kernel of the CPU may
+  /// come with a later call.
   [[nodiscard]] virtual Result<Ticket> run(const KernelCall& call) = 0;
-  /// Queues a copy on its lane after `after` (all of them).
+  /// Queues a copy on the lane of its direction. It begins when all of `after` are done.
   [[nodiscard]] virtual Result<Ticket> copy(Direction direction, std::byte* gpu, std::byte* host,
                                             Bytes bytes, std::span<const Ticket> after) = 0;
-  /// The compute lane goes on only when these are done: copies, and kernels of the CPU.
+  /// Work queued on the compute lane from now on runs when these tickets (copies, kernels of the
+  /// CPU) are done.
   [[nodiscard]] virtual Result<void> compute_waits_for(std::span<const Ticket> tickets) = 0;
-  /// Returns when these are done, so that the caller may use what they left in the host's arena.
+  /// Waits until these are done, so that the caller may use their results in the host's arena.
   [[nodiscard]] virtual Result<void> host_waits_for(std::span<const Ticket> tickets) = 0;
-  /// Returns when all that was queued is done.
+  /// Waits until all work that was queued is done.
   [[nodiscard]] virtual Result<void> synchronize() = 0;
-  /// When the ticket's kernel or copy ran, since allocate(), by the backend's own events.
-  /// Precondition: synchronize() has returned since.
+  /// When the ticket's kernel or copy ran: seconds since allocate(), by the backend's own events.
+  /// Precondition: synchronize() has been called after it.
   [[nodiscard]] virtual Result<TimeSpan> ran(Ticket ticket) const = 0;
-  /// No ticket so far is asked about any more. Precondition: synchronize() has returned since.
+  /// Forgets all tickets so far: the caller does not use them any more. Precondition: synchronize()
+  /// has been called after them.
   [[nodiscard]] virtual Result<void> forget_tickets() = 0;
-  /// Since allocate().
+  /// The copies of a direction since allocate().
   [[nodiscard]] virtual CopyCount copied(Direction direction) const = 0;
-  /// Ignored where the lanes are real.
+  /// For backends that emulate copies; others ignore it.
   virtual void set_copy_timing(CopyTiming timing) = 0;
 
-  /// Access for setting up, poisoning and comparing, behind what the compute lane has been given
-  /// and before what any lane is given from now on; never counted as transfers. The source may be
-  /// used again, and the destination holds the bytes, on return.
+  /// Direct access to the GPU's arena, to set values, to poison and to compare. It takes place
+  /// after all work that the compute lane has been given so far and before any work that a lane is
+  /// given later, and does not count as a copy. On return the source may be used again, and the
+  /// destination holds the bytes.
   [[nodiscard]] virtual Result<void> write_gpu(std::byte* gpu, const std::byte* source,
                                                Bytes bytes) = 0;
   [[nodiscard]] virtual Result<void> read_gpu(std::byte* destination, const std::byte* gpu,
                                               Bytes bytes) = 0;
   [[nodiscard]] virtual Result<void> fill_gpu(std::byte* gpu, std::byte value, Bytes bytes) = 0;
 
-  /// nullopt: there is no device with a memory of its own.
+  /// nullopt: the backend has no device with memory of its own.
   [[nodiscard]] virtual Result<std::optional<MemoryReading>> memory() const { return std::nullopt; }
-  /// What the kernels did otherwise than the plan says, such as another engine; each once.
+  /// How kernels ran otherwise than the plan says, such as on another engine. Each text is there
+  /// once.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 };
 

@@ -12,7 +12,8 @@ using kernels::require;
 using kernels::shape_text;
 using kernels::Sizes;
 
-/// Which argument is which of the convolution's own, whichever the kernel computes.
+/// The convolution's own three tensors among the arguments of the call, whichever of them the
+/// kernel computes.
 struct Parts {
   Direction direction;
   const TensorArgument *x, *w, *y;

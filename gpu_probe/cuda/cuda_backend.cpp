@@ -8,8 +8,9 @@
 namespace stowage {
 namespace {
 
-/// The major version of CUDA that the driver serves; 0: there is no driver, or it does not say.
-int served_by(const CudaDriver& driver) {
+/// The major version of the newest CUDA that the driver can run; 0: there is no driver, or it does
+/// not tell.
+int served_cuda_version(const CudaDriver& driver) {
   int version = 0;
   if (!driver.is_there() || !driver.lacking_query().empty()) return 0;
   return driver->version(&version) == 0 ? version / 1000 : 0;
@@ -17,9 +18,9 @@ int served_by(const CudaDriver& driver) {
 
 }  // namespace
 
-CudaSetup usual_cuda_setup(std::string cache_folder) {
+CudaSetup default_cuda_setup(std::string cache_folder) {
   CudaSetup setup;
-  const int served = served_by(CudaDriver(setup.driver));
+  const int served = served_cuda_version(CudaDriver(setup.driver));
   setup.libraries = {.nvrtc = library_places(NvidiaLibrary::nvrtc, served),
                      .cublas = library_places(NvidiaLibrary::cublas_lt, served),
                      .cudnn = cudnn_library,

@@ -14,7 +14,7 @@ using kernels::Arithmetic;
 
 std::vector<std::string> CudaKernels::remarks() const {
   std::vector<std::string> all;
-  if (cudnn_ != nullptr) all = cudnn_->remarks();
+  if (convolutions_ != nullptr) all = convolutions_->remarks();
   if (attention_ != nullptr) {
     all.insert(all.end(), attention_->remarks().begin(), attention_->remarks().end());
   }
@@ -39,7 +39,7 @@ Result<void> CudaKernels::launch_own(const KernelCall& call, void* stream) {
   return {};
 }
 
-// A sum of no terms: c becomes beta c, and beta is 0 or 1.
+// For products with k = 0, which add nothing: c becomes beta * c, and beta is 0 or 1.
 Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* stream) const {
   if (product.beta != 0) return {};
   const auto bytes = static_cast<std::size_t>(product.m * product.n * element_size(product.c.type));
@@ -52,6 +52,7 @@ Result<void> CudaKernels::keep_or_clear(const kernels::Product& product, void* s
   return {};
 }
 
+// By cuBLAS; opens it at the first call.
 Result<void> CudaKernels::multiply(const kernels::Product& product, const KernelCall& call,
                                    bool tf32, void* stream) {
   if (product.k == 0) return keep_or_clear(product, stream);
@@ -66,8 +67,8 @@ Result<void> CudaKernels::multiply(const kernels::Product& product, const Kernel
                                 .tf32 = tf32});
 }
 
-// PyTorch's products of float32 are in TF32 only where a program asks for it
-// (torch.backends.cuda.matmul), for which a step has no setting.
+// Never in TF32: PyTorch computes float32 products in TF32 only where a program asks for it
+// (torch.backends.cuda.matmul), and a step has no setting for that.
 Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) {
   const auto products = kernels::products_of(call);
   if (call.kernel == Kernel::linear_forward && call.reads.size() == 3) {
@@ -80,7 +81,7 @@ Result<void> CudaKernels::launch_products(const KernelCall& call, void* stream) 
   return {};
 }
 
-// Those of PyTorch's recurrent layers are cuDNN's, under its setting.
+// In TF32 where the call says so: PyTorch's recurrent layers follow cuDNN's setting.
 Result<void> CudaKernels::launch_recurrent(const KernelCall& call, void* stream) {
   for (const auto& work : kernels::rnn_work(call)) {
     const auto* const product = std::get_if<kernels::Product>(&work);
@@ -91,32 +92,42 @@ Result<void> CudaKernels::launch_recurrent(const KernelCall& call, void* stream)
   return {};
 }
 
-Result<void> CudaKernels::launch_convolution(const KernelCall& call, void* stream) {
-  const CalledConvolution called = called_convolution(call);
+Result<const CudnnHandle*> CudaKernels::cudnn_handle(const CudnnLibrary& library) {
   if (cudnn_ == nullptr) {
-    const auto library = libraries_.cudnn();
-    if (!library) return tl::unexpected(library.error());
-    auto opened = CudnnConvolutions::open(**library);
+    auto opened = CudnnHandle::open(library);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     cudnn_ = std::move(*opened);
   }
-  if (auto ok = cudnn_->run(called, call, stream); !ok) return ok;
+  return cudnn_.get();
+}
+
+Result<void> CudaKernels::launch_convolution(const KernelCall& call, void* stream) {
+  const CalledConvolution called = called_convolution(call);
+  if (convolutions_ == nullptr) {
+    const auto library = libraries_.cudnn();
+    if (!library) return tl::unexpected(library.error());
+    const auto handle = cudnn_handle(**library);
+    if (!handle) return tl::unexpected(handle.error());
+    convolutions_ = std::make_unique<CudnnConvolutions>(**handle);
+  }
+  if (auto ok = convolutions_->run(called, call, stream); !ok) return ok;
   if (called.bias == nullptr) return {};
   return launch_one(kernels::bias_of_channels(call.writes[0], *called.bias, Arithmetic::device),
                     stream);
 }
 
-// Our own kernel runs all of it, so that a cuDNN that is missing is no error.
+// cuDNN runs what it can take. Our own kernel runs every call that it does not take, so a missing
+// cuDNN is no error.
 Result<void> CudaKernels::launch_attention(const KernelCall& call, void* stream) {
   const bool suits = CudnnAttention::suits(call);
-  if (suits && attention_ == nullptr && !lacks_attention_) {
+  if (suits && attention_ == nullptr && !lacks_cudnn_) {
     const auto library = libraries_.cudnn();
     if (library) {
-      auto opened = CudnnAttention::open(**library, device_.driver);
-      if (!opened) return tl::unexpected(std::move(opened.error()));
-      attention_ = std::move(*opened);
+      const auto handle = cudnn_handle(**library);
+      if (!handle) return tl::unexpected(handle.error());
+      attention_ = std::make_unique<CudnnAttention>(**handle, device_.driver);
     }
-    lacks_attention_ = !library;
+    lacks_cudnn_ = !library;
   }
   if (suits && attention_ != nullptr) {
     const auto taken = attention_->run(call, stream);

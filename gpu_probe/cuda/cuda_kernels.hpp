@@ -1,6 +1,8 @@
-// All kernels of a CUDA device: our own by NVRTC, products by cuBLAS, convolutions and, where it
-// has it, attention by cuDNN, recurrent layers by cuBLAS with cells of our own. Each library is
-// loaded when a kernel first needs it.
+// CudaKernels: all kernels of a CUDA device.
+//
+// NVRTC compiles our own kernels, cuBLAS computes products, cuDNN computes convolutions and the
+// calls of attention that it can take. A recurrent layer is products by cuBLAS and cells of our
+// own. Each library is loaded when a kernel first needs it.
 #pragma once
 
 #include <functional>
@@ -16,16 +18,16 @@
 
 namespace stowage {
 
-/// Where the libraries are, and what is kept.
+/// Where the libraries are looked for, and where compiled kernels are kept.
 struct CudaLibraries {
-  std::vector<std::string> nvrtc, cublas;  ///< files to be tried one after another
+  std::vector<std::string> nvrtc, cublas;  ///< files, tried in this order
   std::function<Result<const CudnnLibrary*>()> cudnn;
-  std::string cache_folder;  ///< of compiled kernels; "": none
+  std::string cache_folder;  ///< for compiled kernels; "": they are not kept
 };
 
 class CudaKernels final : public GpuKernels {
  public:
-  /// What OpenedDevice refers to outlives this.
+  /// The driver that `device` refers to outlives this.
   CudaKernels(CudaLibraries libraries, const OpenedDevice& device)
       : libraries_(std::move(libraries)), device_(device) {}
 
@@ -33,6 +35,9 @@ class CudaKernels final : public GpuKernels {
   [[nodiscard]] std::vector<std::string> remarks() const override;
 
  private:
+  /// The handle that convolutions and attention share; opened at the first call.
+  [[nodiscard]] Result<const CudnnHandle*> cudnn_handle(const CudnnLibrary& library);
+
   [[nodiscard]] Result<void> launch_own(const KernelCall& call, void* stream);
   [[nodiscard]] Result<void> keep_or_clear(const kernels::Product& product, void* stream) const;
   [[nodiscard]] Result<void> launch_products(const KernelCall& call, void* stream);
@@ -47,9 +52,10 @@ class CudaKernels final : public GpuKernels {
   OpenedDevice device_;
   std::unique_ptr<OwnKernels> own_;
   std::unique_ptr<Cublas> cublas_;
-  std::unique_ptr<CudnnConvolutions> cudnn_;
+  std::unique_ptr<CudnnHandle> cudnn_;
+  std::unique_ptr<CudnnConvolutions> convolutions_;
   std::unique_ptr<CudnnAttention> attention_;
-  bool lacks_attention_ = false;  // cuDNN does not open: it is not asked again
+  bool lacks_cudnn_ = false;  // it did not load for attention, which does not ask for it again
 };
 
 }  // namespace stowage

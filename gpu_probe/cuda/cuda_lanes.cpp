@@ -19,7 +19,7 @@
 namespace stowage {
 namespace {
 
-// The driver API's numbers, as its documentation gives them (CUDA 12 and 13).
+// Values of the driver API's enumerations, from its documentation (CUDA 12 and 13).
 constexpr unsigned non_blocking_stream = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned timed_event = 0;          // CU_EVENT_DEFAULT
 constexpr unsigned at_least = 0;             // CU_STREAM_WAIT_VALUE_GEQ
@@ -72,13 +72,13 @@ class CudaLanes final : public LaneDevice {
   struct HostBlock {
     std::byte* begin;
     Bytes bytes;  ///< whole pages
-    bool pinned;  ///< from its beginning, some way
+    bool pinned;  ///< its first bytes are
   };
 
   [[nodiscard]] Result<void> done(int error, const char* call) const;
   [[nodiscard]] void* stream(Lane lane) const { return streams_[static_cast<std::size_t>(lane)]; }
   [[nodiscard]] void* event(LaneEvent event) const;
-  /// The call may come from any thread, which has a current context of its own.
+  /// Makes the context current in the calling thread: each thread has a current context of its own.
   [[nodiscard]] Result<void> make_current() const;
   [[nodiscard]] bool is_on_device(const std::byte* address) const;
 
@@ -89,9 +89,9 @@ class CudaLanes final : public LaneDevice {
   void* context_ = nullptr;
   std::string name_;
   std::array<void*, lanes.size()> streams_{};
-  std::vector<void*> events_;        // by LaneEvent; those behind used_ are kept for later
-  std::size_t used_ = 0;             // the owner's; events_ is read by wait_for() meanwhile
-  mutable std::mutex events_mutex_;  // of events_
+  std::vector<void*> events_;        // by LaneEvent; the first used_ are in use
+  std::size_t used_ = 0;             // only the owner's thread reads it
+  mutable std::mutex events_mutex_;  // guards events_, which wait_for() reads from another thread
   std::vector<Block> on_device_;
   std::vector<HostBlock> on_host_;
   void* signal_ = nullptr;  // pinned: a 64-bit count
@@ -110,6 +110,9 @@ Result<void> CudaLanes::make_current() const {
   return done(driver_->set_context(context_), "cuCtxSetCurrent");
 }
 
+// Initialises the driver, finds the device with its name and compute capability, retains its
+// primary context and makes it current, creates the streams and the signal's memory, and then lets
+// `make` make the kernels. What was created before a failure is freed by the destructor.
 Result<void> CudaLanes::open(int ordinal, const MakeGpuKernels& make) {
   std::array<char, 256> name{};
   int major = 0, minor = 0;
@@ -153,7 +156,7 @@ Result<void> CudaLanes::open(int ordinal, const MakeGpuKernels& make) {
 
 CudaLanes::~CudaLanes() {
   if (!has_context_) return;
-  // After an error these fail as well; there is no one left to tell.
+  // After an error these calls fail as well, and nobody needs to know.
   static_cast<void>(driver_->set_context(context_));
   static_cast<void>(driver_->wait());
   kernels_.reset();
@@ -169,7 +172,7 @@ CudaLanes::~CudaLanes() {
 
 Result<std::byte*> CudaLanes::allocate(Bytes bytes) {
   DevicePointer pointer = 0;
-  // Of no bytes CUDA allocates nothing.
+  // CUDA refuses to allocate no bytes.
   const Bytes wanted = std::max(bytes, Bytes(1));
   if (auto ok = done(driver_->allocate(&pointer, size_of(wanted)), "cuMemAlloc"); !ok) {
     return tl::unexpected(std::move(ok.error()));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -24,8 +23,8 @@ AttentionQuery::Operand operand_of(const TensorArgument& tensor) {
   return {tensor.shape, kernels::row_major_strides(tensor.shape)};
 }
 
-/// The tensors of a graph's execution.
-class Pack {
+/// The addresses of a graph's tensors.
+class TensorAddresses {
  public:
   void add(Part part, void* data) {
     ids_.push_back(static_cast<std::int64_t>(part));
@@ -42,12 +41,12 @@ class Pack {
   std::vector<void*> data_;
 };
 
-/// The float32 sum of the query's gradient.
+/// The size of the float32 sum of the query's gradient.
 Bytes bytes_of_query_sum(const AttentionQuery& query) {
   return bytes_of(query.query.shape, DataType::float32);
 }
 
-/// Before the engine's own scratch, which is aligned as tensors are.
+/// The part of the workspace before the engine's own scratch, which is aligned as tensors are.
 Bytes bytes_before_engine(const AttentionQuery& query) {
   constexpr Bytes alignment(16);
   return round_up(frontend_workspace(query), alignment);
@@ -79,26 +78,6 @@ AttentionQuery called_attention(const KernelCall& call) {
   return query;
 }
 
-Result<std::unique_ptr<CudnnAttention>> CudnnAttention::open(const CudnnLibrary& library,
-                                                             const CudaDriver& driver) {
-  auto opened = std::make_unique<CudnnAttention>(library, driver);
-  try {
-    library.check(library.create_handle(&opened->handle_), "cudnnCreate");
-  } catch (const LibraryFailure& error) {
-    return failure(error.what());
-  }
-  return opened;
-}
-
-CudnnAttention::~CudnnAttention() {
-  chosen_.clear();
-  if (handle_ != nullptr) library_.destroy_handle(handle_);
-}
-
-void CudnnAttention::remark(std::string text) {
-  if (std::ranges::find(remarks_, text) == remarks_.end()) remarks_.push_back(std::move(text));
-}
-
 bool CudnnAttention::suits(const KernelCall& call) {
   const AttentionCall a = kernels::attention_call(call);
   return kernels::text(call, "implementation", "") == "cudnn" && element_size(a.query->type) == 2 &&
@@ -109,40 +88,39 @@ bool CudnnAttention::suits(const KernelCall& call) {
 
 CudnnDescriptor CudnnAttention::plan_of(const AttentionQuery& query, const KernelCall& call,
                                         const CudnnDescriptor& graph) {
-  const CudnnTarget target{.handle = handle_};
+  const CudnnLibrary& library = cudnn_.library();
   const auto name = parse_engine_name(call.engine);
-  if (name && name->version == library_.version()) {
+  if (name && name->version == library.version()) {
     try {
-      return engine_plan(library_, target, graph, *name);
+      return engine_plan(library, cudnn_.target(), graph, *name);
     } catch (const LibraryFailure& refusal) {
-      remark(fmt::format("the engine '{}' is not to be had here ({}): cuDNN was asked again",
-                         call.engine, refusal.what()));
+      remarks_.add(fmt::format("the engine '{}' is not to be had here ({}): cuDNN was asked again",
+                               call.engine, refusal.what()));
     }
   }
   for (const CudnnDescriptor& configuration :
-       engine_configurations(library_, target, graph, CUDNN_HEUR_MODE_A)) {
-    CudnnDescriptor plan = unfinished_plan(library_, target, configuration);
+       engine_configurations(library, cudnn_.target(), graph, CUDNN_HEUR_MODE_A)) {
+    CudnnDescriptor plan = unfinished_plan(library, cudnn_.target(), configuration);
     if (plan.try_finalize()) return plan;
   }
   throw LibraryFailure(fmt::format("cuDNN {} has no engine here for attention of {}",
-                                   library_.version(), kernels::shape_text(query.query.shape)));
+                                   library.version(), kernels::shape_text(query.query.shape)));
 }
 
-std::optional<CudnnAttention::Chosen> CudnnAttention::choice(const AttentionQuery& query,
-                                                             const KernelCall& call) {
-  CudnnDescriptor graph = attention_graph(library_, query, {.handle = handle_});
+std::optional<CudnnPlan> CudnnAttention::choice(const AttentionQuery& query,
+                                                const KernelCall& call) {
+  CudnnDescriptor graph = attention_graph(cudnn_.library(), query, cudnn_.target());
   CudnnDescriptor plan = plan_of(query, call, graph);
   const Bytes wanted = Bytes(workspace_of(plan)) + bytes_before_engine(query);
   if (wanted > call.workspace_bytes) {
-    remark(fmt::format("cuDNN's attention takes {} here and the plan has {}: our own runs",
-                       format_bytes(wanted), format_bytes(call.workspace_bytes)));
+    remarks_.add(fmt::format("cuDNN's attention takes {} here and the plan has {}: our own runs",
+                             format_bytes(wanted), format_bytes(call.workspace_bytes)));
     return std::nullopt;
   }
-  return Chosen{std::move(graph), std::move(plan)};
+  return CudnnPlan{std::move(graph), std::move(plan)};
 }
 
-const CudnnAttention::Chosen* CudnnAttention::chosen(const AttentionQuery& query,
-                                                     const KernelCall& call) {
+const CudnnPlan* CudnnAttention::chosen(const AttentionQuery& query, const KernelCall& call) {
   Question question{query, call.engine, call.workspace_bytes.count()};
   auto found = chosen_.find(question);
   if (found == chosen_.end()) {
@@ -150,21 +128,23 @@ const CudnnAttention::Chosen* CudnnAttention::chosen(const AttentionQuery& query
     try {
       if (auto made = choice(query, call)) found->second.emplace(std::move(*made));
     } catch (const LibraryFailure& refusal) {
-      remark(fmt::format("{}: our own runs", refusal.what()));
+      remarks_.add(fmt::format("{}: our own runs", refusal.what()));
     }
   }
   return found->second ? &*found->second : nullptr;
 }
 
-void CudnnAttention::execute(const Chosen& chosen, const AttentionQuery& query,
+// Lists the graph's tensors by their ids. The backward pass has two float32 tensors at the
+// beginning of the workspace: the query's gradient as it is summed up, which is filled with zeros
+// first, and a number a row. The engine's own scratch is behind them.
+void CudnnAttention::execute(const CudnnPlan& chosen, const AttentionQuery& query,
                              const KernelCall& call, void* stream) {
-  library_.check(library_.set_stream(handle_, stream), "cudnnSetStream");
   const AttentionCall a = kernels::attention_call(call);
-  // Read when the execution is queued.
+  // cuDNN reads these numbers when it queues the execution.
   auto scale = static_cast<float>(kernels::attention_scale(call));
   float hidden = std::numeric_limits<float>::lowest(), row_factor = 1;
   std::byte* workspace = call.workspace;
-  Pack pack;
+  TensorAddresses pack;
   pack.add(Part::query, *a.query);
   pack.add(Part::key, *a.key);
   pack.add(Part::value, *a.value);
@@ -188,14 +168,12 @@ void CudnnAttention::execute(const Chosen& chosen, const AttentionQuery& query,
     if (error != 0) throw LibraryFailure(fmt::format("cuMemsetD8Async fails with error {}", error));
     workspace += bytes_before_engine(query).count();
   }
-  const CudnnDescriptor tensors = pack.descriptor(library_, workspace);
-  library_.check(library_.execute(handle_, chosen.plan.get(), tensors.get()),
-                 "cudnnBackendExecute");
+  cudnn_.execute(chosen.plan, pack.descriptor(cudnn_.library(), workspace), stream);
 }
 
 Result<bool> CudnnAttention::run(const KernelCall& call, void* stream) {
   const AttentionQuery query = called_attention(call);
-  const Chosen* const taken = chosen(query, call);
+  const CudnnPlan* const taken = chosen(query, call);
   if (taken == nullptr) return false;
   try {
     execute(*taken, query, call, stream);

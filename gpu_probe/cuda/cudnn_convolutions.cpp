@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,83 +11,62 @@
 
 namespace stowage {
 
-Result<std::unique_ptr<CudnnConvolutions>> CudnnConvolutions::open(const CudnnLibrary& library) {
-  auto opened = std::make_unique<CudnnConvolutions>(library);
-  try {
-    library.check(library.create_handle(&opened->handle_), "cudnnCreate");
-  } catch (const LibraryFailure& error) {
-    return failure(error.what());
-  }
-  return opened;
-}
-
-CudnnConvolutions::~CudnnConvolutions() {
-  chosen_.clear();
-  if (handle_ != nullptr) library_.destroy_handle(handle_);
-}
-
-void CudnnConvolutions::remark(std::string text) {
-  if (std::ranges::find(remarks_, text) == remarks_.end()) remarks_.push_back(std::move(text));
-}
-
 CudnnDescriptor CudnnConvolutions::first_that_fits(const ConvolutionQuery& query,
                                                    const CudnnDescriptor& graph, Bytes workspace) {
-  const CudnnTarget target{.handle = handle_};
+  const CudnnLibrary& library = cudnn_.library();
   for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
     for (const CudnnDescriptor& configuration :
-         engine_configurations(library_, target, graph, mode)) {
-      const CudnnDescriptor engine = engine_of(library_, configuration);
+         engine_configurations(library, cudnn_.target(), graph, mode)) {
+      const CudnnDescriptor engine = engine_of(library, configuration);
       if (!is_allowed(engine.get_notes(), query)) continue;
-      CudnnDescriptor plan = unfinished_plan(library_, target, configuration);
+      CudnnDescriptor plan = unfinished_plan(library, cudnn_.target(), configuration);
       if (!plan.try_finalize() || Bytes(workspace_of(plan)) > workspace) continue;
       return plan;
     }
   }
   throw LibraryFailure(
       fmt::format("cuDNN {} has no engine here for a convolution with a workspace of {}",
-                  library_.version(), format_bytes(workspace)));
+                  library.version(), format_bytes(workspace)));
 }
 
 CudnnDescriptor CudnnConvolutions::plan_of(const ConvolutionQuery& query, const KernelCall& call,
                                            const CudnnDescriptor& graph) {
   const auto name = parse_engine_name(call.engine);
   if (!name) return first_that_fits(query, graph, call.workspace_bytes);
-  if (name->version != library_.version()) {
-    remark(fmt::format("the plan's engines are of cuDNN {}, this is {}: it was asked again",
-                       name->version, library_.version()));
+  if (name->version != cudnn_.library().version()) {
+    remarks_.add(fmt::format("the plan's engines are of cuDNN {}, this is {}: it was asked again",
+                             name->version, cudnn_.library().version()));
     return first_that_fits(query, graph, call.workspace_bytes);
   }
   try {
-    CudnnDescriptor plan = engine_plan(library_, {.handle = handle_}, graph, *name);
+    CudnnDescriptor plan = engine_plan(cudnn_.library(), cudnn_.target(), graph, *name);
     if (Bytes(workspace_of(plan)) <= call.workspace_bytes) return plan;
-    remark(fmt::format("the engine '{}' takes {} here and {} in the plan: cuDNN was asked again",
-                       call.engine, format_bytes(Bytes(workspace_of(plan))),
-                       format_bytes(call.workspace_bytes)));
+    remarks_.add(fmt::format(
+        "the engine '{}' takes {} here and {} in the plan: cuDNN was asked again", call.engine,
+        format_bytes(Bytes(workspace_of(plan))), format_bytes(call.workspace_bytes)));
   } catch (const LibraryFailure& refusal) {
-    remark(fmt::format("the engine '{}' is not to be had here ({}): cuDNN was asked again",
-                       call.engine, refusal.what()));
+    remarks_.add(fmt::format("the engine '{}' is not to be had here ({}): cuDNN was asked again",
+                             call.engine, refusal.what()));
   }
   return first_that_fits(query, graph, call.workspace_bytes);
 }
 
-const CudnnConvolutions::Chosen& CudnnConvolutions::chosen(const ConvolutionQuery& query,
-                                                           const KernelCall& call) {
+const CudnnPlan& CudnnConvolutions::chosen(const ConvolutionQuery& query, const KernelCall& call) {
   Question question{query, call.engine, call.workspace_bytes.count()};
   const auto found = chosen_.find(question);
   if (found != chosen_.end()) return found->second;
-  CudnnDescriptor graph = convolution_graph(library_, query, {.handle = handle_});
+  CudnnDescriptor graph = convolution_graph(cudnn_.library(), query, cudnn_.target());
   CudnnDescriptor plan = plan_of(query, call, graph);
-  return chosen_.emplace(std::move(question), Chosen{std::move(graph), std::move(plan)})
+  return chosen_.emplace(std::move(question), CudnnPlan{std::move(graph), std::move(plan)})
       .first->second;
 }
 
-void CudnnConvolutions::execute(const Chosen& chosen, const CalledConvolution& called,
+void CudnnConvolutions::execute(const CudnnPlan& chosen, const CalledConvolution& called,
                                 const KernelCall& call, void* stream) {
-  library_.check(library_.set_stream(handle_, stream), "cudnnSetStream");
   const std::array<std::int64_t, 3> ids{id_of_x, id_of_w, id_of_y};
   const std::array<void*, 3> data{called.x, called.w, called.y};
-  const CudnnDescriptor pack = variant_pack(library_, ids, data, call.workspace);
-  library_.check(library_.execute(handle_, chosen.plan.get(), pack.get()), "cudnnBackendExecute");
+  const CudnnDescriptor pack = variant_pack(cudnn_.library(), ids, data, call.workspace);
+  cudnn_.execute(chosen.plan, pack, stream);
 }
 
 Result<void> CudnnConvolutions::run(const CalledConvolution& called, const KernelCall& call,

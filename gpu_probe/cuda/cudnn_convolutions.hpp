@@ -1,58 +1,52 @@
-// Convolutions on a stream, by cuDNN.
+// CudnnConvolutions: convolutions on a CUDA stream by cuDNN.
 //
-// The engine is the one that the plan names, with its knobs, where this is the cuDNN that the plan
-// asked and it has the engine for this card; else cuDNN is asked again, and the first of its
-// engines is taken whose workspace fits into the plan's. Plans of engines are made once each.
+// A convolution runs on the engine that the plan names, with the knobs that it names, if this cuDNN
+// is of the version that the plan was made with and has that engine for this card. Otherwise cuDNN
+// is asked again, and the first of its engines is taken whose workspace is no larger than the
+// plan's. The execution plan of an engine is built once and kept.
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "gpu_probe/cuda/convolution_call.hpp"
-#include "gpu_probe/cudnn/library.hpp"
+#include "gpu_probe/cuda/remarks.hpp"
+#include "gpu_probe/cudnn/engine_plan.hpp"
+#include "gpu_probe/cudnn/handle.hpp"
 
 namespace stowage {
 
 class CudnnConvolutions {
  public:
-  /// In the current context. The library outlives this. Errors: cuDNN's own words.
-  [[nodiscard]] static Result<std::unique_ptr<CudnnConvolutions>> open(const CudnnLibrary& library);
-  explicit CudnnConvolutions(const CudnnLibrary& library) : library_(library) {}
-  CudnnConvolutions(const CudnnConvolutions&) = delete;
-  CudnnConvolutions& operator=(const CudnnConvolutions&) = delete;
-  ~CudnnConvolutions();
+  /// The handle outlives this.
+  explicit CudnnConvolutions(const CudnnHandle& cudnn) : cudnn_(cudnn) {}
 
-  /// Queues it, without the bias. Errors: cuDNN's own words; none of its engines is content with
-  /// the call's workspace.
+  /// Queues the convolution, without its bias. Errors: cuDNN's own words; every engine needs a
+  /// larger workspace than the call has.
   [[nodiscard]] Result<void> run(const CalledConvolution& called, const KernelCall& call,
                                  void* stream);
 
-  /// Where the plan's engine was not taken, and why; each once.
-  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
+  /// Why other engines ran than the plan's.
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_.all(); }
 
  private:
-  struct Chosen {
-    CudnnDescriptor graph, plan;
-  };
+  /// With the call's engine and the bytes of its workspace.
   using Question = std::tuple<ConvolutionQuery, std::string, std::int64_t>;
 
   // These throw LibraryFailure.
-  [[nodiscard]] const Chosen& chosen(const ConvolutionQuery& query, const KernelCall& call);
+  [[nodiscard]] const CudnnPlan& chosen(const ConvolutionQuery& query, const KernelCall& call);
   [[nodiscard]] CudnnDescriptor plan_of(const ConvolutionQuery& query, const KernelCall& call,
                                         const CudnnDescriptor& graph);
   [[nodiscard]] CudnnDescriptor first_that_fits(const ConvolutionQuery& query,
                                                 const CudnnDescriptor& graph, Bytes workspace);
-  void execute(const Chosen& chosen, const CalledConvolution& called, const KernelCall& call,
+  void execute(const CudnnPlan& chosen, const CalledConvolution& called, const KernelCall& call,
                void* stream);
-  void remark(std::string text);
 
-  const CudnnLibrary& library_;
-  void* handle_ = nullptr;
-  std::map<Question, Chosen> chosen_;
-  std::vector<std::string> remarks_;
+  const CudnnHandle& cudnn_;
+  std::map<Question, CudnnPlan> chosen_;
+  Remarks remarks_;
 };
 
 }  // namespace stowage

@@ -1,5 +1,5 @@
-// GpuKernels: how a kernel call becomes work on a CUDA stream. An interface, so that the lanes are
-// tried with kernels that only count.
+// GpuKernels: launches a kernel call on a CUDA stream. It is an interface, so that tests can run
+// the lanes with kernels that only count.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ class GpuKernels {
   GpuKernels& operator=(const GpuKernels&) = delete;
   virtual ~GpuKernels() = default;
 
-  /// Queues the call on a CUDA stream; the context is current. Errors name the kernel and the
-  /// library's own words.
+  /// Queues the call on a CUDA stream. Precondition: the context is current. Errors name the
+  /// kernel, in the library's own words.
   [[nodiscard]] virtual Result<void> launch(const KernelCall& call, void* stream) = 0;
-  /// Backend::remarks.
+  /// As Backend::remarks.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 };
 

@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "estimator/base/hash.hpp"
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 #include "gpu_probe/kernels/device_source.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr KeptNames names{"kernel-", ".cubin"};
+constexpr CachedFileNames names{"kernel-", ".cubin"};
 constexpr std::string_view first_line = "stowage kernel 1\n";
 
 std::string source_hash() {
@@ -22,7 +22,7 @@ std::string source_hash() {
   return hash_text(all);
 }
 
-/// Takes a line away from the front of the text; none: there is no whole one.
+/// Removes the first line from the text and returns it; none: the text has no whole line.
 std::optional<std::string_view> take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -46,22 +46,23 @@ std::string KernelCache::path(const std::string& function) const {
 }
 
 std::optional<CompiledKernels> KernelCache::find(const std::string& function) const {
-  const auto bytes = read_kept(folder_, path(function), largest_kernel_file);
+  const auto bytes = read_cached_file(folder_, path(function), largest_kernel_file);
   if (!bytes || !bytes->starts_with(first_line)) return std::nullopt;
   std::string_view rest = std::string_view(*bytes).substr(first_line.size());
   const auto hash = take_line(rest);
   if (!hash || *hash != hash_text(rest)) return std::nullopt;
   const auto known_as = take_line(rest), name = take_line(rest);
   if (!known_as || !name || *known_as != key(function)) return std::nullopt;
-  touch_kept(path(function));
+  mark_cached_file_used(path(function));
   return CompiledKernels{std::string(rest), {std::string(*name)}};
 }
 
 void KernelCache::add(const std::string& function, const CompiledKernels& kernel) const {
   const std::string body =
       fmt::format("{}\n{}\n{}", key(function), kernel.names.front(), kernel.cubin);
-  keep(folder_, path(function), fmt::format("{}{}\n{}", first_line, hash_text(body), body));
-  tidy_kept(folder_, names, most_kernel_files);
+  write_cached_file(folder_, path(function),
+                    fmt::format("{}{}\n{}", first_line, hash_text(body), body));
+  drop_unused_files(folder_, names, most_kernel_files);
 }
 
 }  // namespace stowage

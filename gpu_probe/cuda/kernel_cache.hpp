@@ -1,5 +1,6 @@
-// Compiled kernels, kept from one run to the next: a file for each function, architecture, source
-// and version of NVRTC, which it names in full (../cache/kept_files.hpp).
+// KernelCache: compiled kernels, kept from one run to the next (../cache/file_cache.hpp). A file
+// holds one function for one architecture, compiled from one source by one version of NVRTC; its
+// content names all of these.
 #pragma once
 
 #include <optional>
@@ -9,15 +10,16 @@
 
 namespace stowage {
 
-inline constexpr std::size_t most_kernel_files = 2000;  ///< of a folder; the longest unused go
+/// In a folder; files that were unused for longest are removed.
+inline constexpr std::size_t most_kernel_files = 2000;
 inline constexpr std::size_t largest_kernel_file = std::size_t{16} << 20;  ///< bytes
 
 class KernelCache {
  public:
-  /// `folder`: "" for none. `compiler`: the version of NVRTC.
+  /// `folder`: "": nothing is kept. `compiler`: the version of NVRTC.
   KernelCache(std::string folder, std::string compiler, std::string architecture);
 
-  /// Of one function. None: it is not kept.
+  /// The cubin of one function. None: it is not kept.
   [[nodiscard]] std::optional<CompiledKernels> find(const std::string& function) const;
   void add(const std::string& function, const CompiledKernels& kernel) const;
 

@@ -10,12 +10,13 @@
 namespace stowage {
 namespace {
 
-constexpr std::size_t longest_log = 4000;  // characters that a message has of it
+constexpr std::size_t longest_log = 4000;  // characters of the log in a message
 
 }  // namespace
 
 std::string architecture_text(int major, int minor) { return fmt::format("sm_{}{}", major, minor); }
 
+// Binds all functions of the first library that loads, and asks for its version.
 Result<Nvrtc> Nvrtc::open(const std::vector<std::string>& files) {
   std::string why = "it is nowhere";
   for (const std::string& file : files) {
@@ -86,6 +87,8 @@ Result<CompiledKernels> Nvrtc::compile(std::span<const std::string> functions,
   return compiled;
 }
 
+// Names the functions, compiles the program, and takes from it the cubin and the functions' lowered
+// names. A log that is not empty is an error.
 Result<CompiledKernels> Nvrtc::compile(void* program, std::span<const std::string> functions,
                                        const std::string& architecture) const {
   for (const std::string& function : functions) {
@@ -102,7 +105,7 @@ Result<CompiledKernels> Nvrtc::compile(void* program, std::span<const std::strin
   std::string log(size, '\0');
   if (size > 0) functions_.log(program, log.data());
   while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
-  // A warning is a mistake of ours, and found by tests.
+  // A warning is a mistake in our kernels; tests find it.
   if (error != 0 || !log.empty()) {
     const std::string what = error == 0 ? "a warning" : functions_.error_text(error);
     return failure(fmt::format("NVRTC {} for {}: {}: {}", version_, architecture, what,

@@ -1,4 +1,5 @@
-// NVRTC: compiles the kernels of our own for a device, on this machine. It needs no GPU.
+// Nvrtc: NVIDIA's run-time compiler, which compiles our own kernels for a device on this machine.
+// It needs no GPU.
 #pragma once
 
 #include <memory>
@@ -12,26 +13,26 @@
 
 namespace stowage {
 
-/// "sm_86": compute capability 8.6.
+/// "sm_86" for compute capability 8.6.
 [[nodiscard]] std::string architecture_text(int major, int minor);
 
 struct CompiledKernels {
   std::string cubin;               ///< what cuModuleLoadData takes
-  std::vector<std::string> names;  ///< of the functions in it, in the order asked for
+  std::vector<std::string> names;  ///< of its functions, in the order of the request
 };
 
 class Nvrtc {
  public:
-  /// From the first of the files that loads. Errors: none loads (the loader's words for the last),
-  /// it lacks a function.
+  /// Loads the first of the files that loads. Errors: none loads (the loader's words about the
+  /// last), it lacks a function.
   [[nodiscard]] static Result<Nvrtc> open(const std::vector<std::string>& files);
 
   [[nodiscard]] const std::string& version() const { return version_; }  ///< "13.0"
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// Those that it compiles for, ascending: 75, 80, ...
+  /// The architectures that it compiles for, ascending: 75, 80, ...
   [[nodiscard]] Result<std::vector<int>> architectures() const;
 
-  /// `functions`: kernels::device_function. Errors: NVRTC's log.
+  /// `functions`: names by kernels::device_function. Errors: NVRTC's log.
   [[nodiscard]] Result<CompiledKernels> compile(std::span<const std::string> functions,
                                                 const std::string& architecture) const;
 

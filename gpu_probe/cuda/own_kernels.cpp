@@ -11,7 +11,7 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t threads_a_block = 256;
-// As many as every device takes along an axis. A block goes on to further indices.
+// The most blocks along an axis that every device takes. A block goes on to further indices.
 constexpr std::int64_t most_blocks = 65535;
 
 }  // namespace

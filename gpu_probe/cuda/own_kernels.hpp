@@ -1,4 +1,5 @@
-// The kernels of our own on a device: compiled when they are first launched, then kept.
+// OwnKernels: our own kernels on a device. A kernel is compiled when it is first launched, and
+// kept.
 #pragma once
 
 #include <map>
@@ -17,13 +18,14 @@ namespace stowage {
 
 class OwnKernels {
  public:
-  /// `cache_folder`: "" for none. The device outlives this.
+  /// `cache_folder`: "": compiled kernels are not kept for the next run. The device outlives this.
   OwnKernels(Nvrtc compiler, const OpenedDevice& device, std::string cache_folder);
   OwnKernels(const OwnKernels&) = delete;
   OwnKernels& operator=(const OwnKernels&) = delete;
   ~OwnKernels();
 
-  /// Queues a launch; the device's context is current. Errors: NVRTC's log, the driver's call.
+  /// Queues a launch. Precondition: the device's context is current. Errors: NVRTC's log, a call of
+  /// the driver that fails.
   [[nodiscard]] Result<void> launch(const kernels::Launch& launch, void* stream);
 
  private:
@@ -35,7 +37,8 @@ class OwnKernels {
   const CudaDriver& driver_;
   std::string architecture_;
   KernelCache cache_;
-  std::map<std::pair<std::string_view, bool>, void*> functions_;  // by body, and whether in groups
+  // By body, and whether threads share an index.
+  std::map<std::pair<std::string_view, bool>, void*> functions_;
   std::vector<void*> modules_;
 };
 

@@ -8,17 +8,18 @@
 #include <utility>
 
 #include "estimator/base/hash.hpp"
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
 
 namespace stowage {
 
 namespace {
 
-constexpr KeptNames names{"cudnn-", ".answers"};
+constexpr CachedFileNames names{"cudnn-", ".answers"};
 
-// Not every question makes cuDNN load every part.
-std::string united(const std::string& some, const std::string& others) {
+// The lines of both texts, each once. A run's list of libraries may lack some of an earlier run's,
+// since not every question makes cuDNN load all of its libraries.
+std::string union_of_lines(const std::string& some, const std::string& others) {
   std::set<std::string> lines;
   std::istringstream text(some + others);
   for (std::string line; std::getline(text, line);) lines.insert(line);
@@ -32,7 +33,7 @@ CudnnAnswerCache::CudnnAnswerCache(std::string folder, std::string circumstances
   if (circumstances_.empty()) folder_.clear();
   kept_ = read();
   if (!kept_) return;
-  touch_kept(path());
+  mark_cached_file_used(path());
 }
 
 std::string CudnnAnswerCache::path() const {
@@ -41,10 +42,11 @@ std::string CudnnAnswerCache::path() const {
 }
 
 std::optional<AnswerFileView> CudnnAnswerCache::read() const {
-  auto bytes = read_kept(folder_, path(), largest_answer_file);
+  auto bytes = read_cached_file(folder_, path(), largest_answer_file);
   if (!bytes) return std::nullopt;
   auto view = AnswerFileView::open(std::move(*bytes));
-  if (!view || view->circumstances() != circumstances_ || !still_so(std::string(view->parts()))) {
+  if (!view || view->circumstances() != circumstances_ ||
+      !files_unchanged(std::string(view->parts()))) {
     return std::nullopt;
   }
   return view;
@@ -67,12 +69,12 @@ void CudnnAnswerCache::add(std::string question, const WorkspaceAnswer& answer) 
 
 void CudnnAnswerCache::write(const std::string& parts) const {
   if (fresh_.empty()) return;
-  // Once more: another process may have added to it.
+  // Read again: another process may have added to the file.
   AnswerFile file;
   if (const auto now = read()) file = now->all();
   ++file.generation;
   file.circumstances = circumstances_;
-  file.parts = united(file.parts, parts);
+  file.parts = union_of_lines(file.parts, parts);
   for (const std::string& question : found_) {
     const auto answer = file.answers.find(question);
     if (answer != file.answers.end()) answer->second.used = file.generation;
@@ -80,8 +82,8 @@ void CudnnAnswerCache::write(const std::string& parts) const {
   for (const auto& [question, answer] : fresh_) {
     file.answers[question] = {file.generation, answer.engines, answer.benchmark};
   }
-  keep(folder_, path(), encode_answers(std::move(file)));
-  tidy_kept(folder_, names, most_answer_files);
+  write_cached_file(folder_, path(), encode_answers(std::move(file)));
+  drop_unused_files(folder_, names, most_answer_files);
 }
 
 }  // namespace stowage

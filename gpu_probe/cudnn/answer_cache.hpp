@@ -1,8 +1,8 @@
 // CudnnAnswerCache: cuDNN's answers, kept from one run to the next (docs/workspaces.md).
 //
-// A file of a folder for each set of circumstances, which it holds in full: the hash in its name
-// decides where an answer is looked for and never which one is given. Read whole when the cache is
-// opened, replaced whole when it is written (kept_files.hpp).
+// The folder has one file for each set of circumstances. The file holds its circumstances in full:
+// the hash in its name decides where an answer is looked for, never which answer is given. The file
+// is read whole when the cache is opened, and replaced whole when it is written (file_cache.hpp).
 #pragma once
 
 #include <map>
@@ -14,20 +14,20 @@
 
 namespace stowage {
 
-inline constexpr std::size_t most_answer_files = 64;  ///< of a folder; the longest unused go
+/// In a folder; files that were unused for longest are removed.
+inline constexpr std::size_t most_answer_files = 64;
 
 /// Not thread-safe.
 class CudnnAnswerCache {
  public:
-  /// Without a folder (""), or with one that belongs to another user, nothing is kept.
+  /// Keeps nothing where `folder` is "" or belongs to another user.
   CudnnAnswerCache(std::string folder, std::string circumstances);
 
-  /// A question is question_bytes'.
+  /// `question`: by question_bytes().
   [[nodiscard]] std::optional<WorkspaceAnswer> find(std::string question);
   void add(std::string question, const WorkspaceAnswer& answer);
 
-  /// Adds what is new to the file; `parts` as loaded_cudnn_parts has them. Does nothing where
-  /// nothing is new.
+  /// Adds the new answers to the file, where there are any. `parts`: by loaded_cudnn_parts().
   void write(const std::string& parts) const;
 
   [[nodiscard]] std::string path() const;  ///< of the file; "" where nothing is kept

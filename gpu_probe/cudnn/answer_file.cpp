@@ -11,9 +11,9 @@ namespace stowage {
 
 namespace {
 
-constexpr std::string_view opening = "stowage cuDNN answers 2\n";
+constexpr std::string_view file_head = "stowage cuDNN answers 2\n";
 constexpr std::size_t hash_length = 32;
-constexpr std::size_t body_begin = opening.size() + hash_length + 1;
+constexpr std::size_t body_begin = file_head.size() + hash_length + 1;
 
 void put_number(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
@@ -34,8 +34,9 @@ void put_table(std::string& to, const std::vector<std::string>& elements) {
   for (const std::string& element : elements) to += element;
 }
 
-// Seven bits a byte, the least first; the eighth says that more follow.
-void put_varying(std::string& to, std::int64_t number) {
+// A number of varying length: seven bits a byte, the lowest first. The eighth bit says that more
+// bytes follow.
+void put_varint(std::string& to, std::int64_t number) {
   auto value = static_cast<std::uint64_t>(number);
   for (; value >= 0x80; value >>= 7) to += static_cast<char>(0x80 | (value & 0x7f));
   to += static_cast<char>(value);
@@ -49,8 +50,8 @@ std::uint64_t number_at(std::string_view bytes) {
   return value;
 }
 
-// Engine names recur in thousands of answers: each is written once.
-class Names {
+// The engines' names, each once: a name stands in thousands of answers.
+class NameTable {
  public:
   std::size_t number(const std::string& name) {
     const auto [found, fresh] = numbers_.emplace(name, all_.size());
@@ -64,7 +65,7 @@ class Names {
   std::vector<std::string> all_;
 };
 
-void put_engines(std::string& to, const std::vector<Engine>& engines, Names& names) {
+void put_engines(std::string& to, const std::vector<Engine>& engines, NameTable& names) {
   put_u32(to, engines.size());
   for (const Engine& engine : engines) {
     put_u32(to, names.number(engine.name));
@@ -72,8 +73,8 @@ void put_engines(std::string& to, const std::vector<Engine>& engines, Names& nam
   }
 }
 
-std::string written(const AnswerFile& file) {
-  Names names;
+std::string file_bytes(const AnswerFile& file) {
+  NameTable names;
   std::vector<std::string> answers;
   for (const auto& [question, answer] : file.answers) {
     std::string& element = answers.emplace_back();
@@ -88,10 +89,11 @@ std::string written(const AnswerFile& file) {
   put_text(body, file.parts);
   put_table(body, names.all());
   put_table(body, answers);
-  return std::string(opening) + hash_text(body) + '\n' + body;
+  return std::string(file_head) + hash_text(body) + '\n' + body;
 }
 
-// Those of the oldest use go first, and of one generation the last by question.
+// Keeps at most `most` answers. Those whose last use is oldest are dropped first; of equal ones,
+// the last by question.
 void keep_most(AnswerFile& file, std::size_t most) {
   if (file.answers.size() <= most) return;
   std::vector<std::pair<std::uint32_t, const std::string*>> order;
@@ -105,52 +107,53 @@ void keep_most(AnswerFile& file, std::size_t most) {
 }  // namespace
 
 std::string question_bytes(const ConvolutionQuery& query) {
-  // A field that is added to the query stops this from compiling, and so is not forgotten.
+  // Names all fields of the query, so that this fails to compile when one is added.
   const auto& [direction, type, x, w, y, stride, padding, dilation, groups, layout, settings] =
       query;
   const auto& [tf32, deterministic, benchmark] = settings;
   std::string bytes;
-  put_varying(bytes, static_cast<std::int64_t>(direction));
-  put_varying(bytes, static_cast<std::int64_t>(type));
+  put_varint(bytes, static_cast<std::int64_t>(direction));
+  put_varint(bytes, static_cast<std::int64_t>(type));
   for (const auto* list : {&x, &w, &y, &stride, &padding, &dilation}) {
-    put_varying(bytes, static_cast<std::int64_t>(list->size()));
-    for (const std::int64_t number : *list) put_varying(bytes, number);
+    put_varint(bytes, static_cast<std::int64_t>(list->size()));
+    for (const std::int64_t number : *list) put_varint(bytes, number);
   }
-  put_varying(bytes, groups);
-  put_varying(bytes, static_cast<std::int64_t>(layout));
-  for (const bool setting : {tf32, deterministic, benchmark}) put_varying(bytes, setting ? 1 : 0);
+  put_varint(bytes, groups);
+  put_varint(bytes, static_cast<std::int64_t>(layout));
+  for (const bool setting : {tf32, deterministic, benchmark}) put_varint(bytes, setting ? 1 : 0);
   return bytes;
 }
 
 std::string question_bytes(const AttentionQuery& query) {
   const auto& [direction, type, q, k, v, output, gradient, bias, causal, statistics, dropout] =
       query;
-  constexpr std::int64_t after_convolutions = 16;  // no direction of theirs begins so
+  constexpr std::int64_t after_convolutions = 16;  // above every direction of a convolution
   std::string bytes;
-  put_varying(bytes, after_convolutions + static_cast<std::int64_t>(direction));
-  put_varying(bytes, static_cast<std::int64_t>(type));
+  put_varint(bytes, after_convolutions + static_cast<std::int64_t>(direction));
+  put_varint(bytes, static_cast<std::int64_t>(type));
   for (const auto* operand : {&q, &k, &v, &output, &gradient, &bias}) {
     for (const auto* list : {&operand->shape, &operand->strides}) {
-      put_varying(bytes, static_cast<std::int64_t>(list->size()));
-      for (const std::int64_t number : *list) put_varying(bytes, number);
+      put_varint(bytes, static_cast<std::int64_t>(list->size()));
+      for (const std::int64_t number : *list) put_varint(bytes, number);
     }
   }
-  for (const bool setting : {causal, statistics}) put_varying(bytes, setting ? 1 : 0);
-  put_varying(bytes, std::bit_cast<std::int64_t>(dropout));
+  for (const bool setting : {causal, statistics}) put_varint(bytes, setting ? 1 : 0);
+  put_varint(bytes, std::bit_cast<std::int64_t>(dropout));
   return bytes;
 }
 
 std::string encode_answers(AnswerFile file, std::size_t most) {
   keep_most(file, most);
-  std::string bytes = written(file);
+  std::string bytes = file_bytes(file);
   while (bytes.size() > largest_answer_file && !file.answers.empty()) {
     keep_most(file, file.answers.size() / 2);
-    bytes = written(file);
+    bytes = file_bytes(file);
   }
   return bytes;
 }
 
-// Reads forwards; once something is not there, nothing more is.
+// Reads the file from front to back. Once a part is missing, sound() is false and everything after
+// it reads as empty.
 class AnswerFileView::Cursor {
  public:
   explicit Cursor(std::string_view bytes) : rest_(bytes) {}
@@ -190,14 +193,14 @@ std::string_view AnswerFileView::Table::at(std::size_t i) const {
 
 std::optional<AnswerFileView> AnswerFileView::open(std::string bytes) {
   if (bytes.size() > largest_answer_file || bytes.size() < body_begin ||
-      !bytes.starts_with(opening)) {
+      !bytes.starts_with(file_head)) {
     return std::nullopt;
   }
   AnswerFileView view;
   view.bytes_ = std::make_shared<const std::string>(std::move(bytes));
   const std::string_view all = *view.bytes_;
   const std::string_view body = all.substr(body_begin);
-  if (all.substr(opening.size(), hash_length + 1) != hash_text(body) + '\n') return std::nullopt;
+  if (all.substr(file_head.size(), hash_length + 1) != hash_text(body) + '\n') return std::nullopt;
   Cursor cursor(body);
   view.generation_ = static_cast<std::uint32_t>(cursor.u32());
   view.circumstances_ = cursor.text();

@@ -32,7 +32,8 @@ Operand dense(std::vector<std::int64_t> shape) {
 
 Operand scalar() { return {{1, 1, 1, 1}, {1, 1, 1, 1}}; }
 
-/// Tensors and operations as they are added; what is computed is virtual float32 unless said.
+/// Adds tensors and operations to a graph. A tensor that an operation computes is virtual float32
+/// unless the call says otherwise.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const CudnnLibrary& library) : library_(library) {}
@@ -95,7 +96,7 @@ class GraphBuilder {
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
     add(std::move(operation), "a pointwise operation");
   }
-  /// The result is virtual, of `shape`.
+  /// Applies a pointwise operation. The result is virtual and of `shape`.
   CudnnDescriptor apply(const Pointwise& with, const CudnnDescriptor& x, const Operand& shape,
                         cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     CudnnDescriptor y = computed(shape, type);
@@ -127,7 +128,8 @@ class GraphBuilder {
     add(std::move(operation), "a reshape");
   }
 
-  /// Ones with probability `kept`, from a seed and an offset in memory.
+  /// A tensor of ones and zeros: 1 with probability `kept`, drawn from a seed and an offset in
+  /// memory.
   CudnnDescriptor random(double kept, const Operand& shape) {
     CudnnDescriptor generator(library_, CUDNN_BACKEND_RNG_DESCRIPTOR);
     generator.set(CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION,
@@ -162,11 +164,11 @@ class GraphBuilder {
   }
 
   const CudnnLibrary& library_;
-  std::int64_t last_virtual_ = 100;  // beyond every AttentionTensor
+  std::int64_t last_virtual_ = 100;  // above every AttentionTensor
   std::vector<CudnnDescriptor> operations_;
 };
 
-/// One call's shapes, and the parts that both directions share.
+/// One call's shapes, and the parts of the graph that both directions have.
 class Attention {
  public:
   Attention(const CudnnLibrary& library, const AttentionQuery& query, const CudnnTarget& target)
@@ -234,7 +236,7 @@ class Attention {
     const CudnnDescriptor powers = build_.apply({.mode = CUDNN_POINTWISE_EXP}, lowered, scores_);
     const CudnnDescriptor sum = build_.computed(rows_);
     build_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sum);
-    // Computed in any case; an inference does not keep it.
+    // Always computed; inference does not store it.
     const CudnnDescriptor log = build_.apply({.mode = CUDNN_POINTWISE_LOG}, sum, rows_);
     build_.pointwise({.mode = CUDNN_POINTWISE_ADD, .b = &log}, most,
                      query_.statistics ? build_.in_memory(Part::statistics, rows_, CUDNN_DATA_FLOAT)
@@ -248,9 +250,12 @@ class Attention {
   cudnnDataType_t type_;
   std::int64_t heads_;
   Operand scores_;
-  Operand rows_;  // one number a row of the scores
+  Operand rows_;  // the shape of one number for each row of the scores
 };
 
+// Computes the weights again, from the scores and the rows' logsumexp; then, in this order: the sum
+// of dy y over each row; dv from the weights and dy; the gradient of the scores from dy v^T and the
+// row sums; dk from it and q; dq from it and k, summed in float32 and converted last.
 CudnnDescriptor Attention::backward() {
   const Operand& q_shape = query_.query;
   const std::int64_t batch = q_shape.shape[0], queries = q_shape.shape[2],
@@ -285,14 +290,14 @@ CudnnDescriptor Attention::backward() {
       masked(build_.combine(CUDNN_POINTWISE_SUB, scores, statistics, scores_));
   const CudnnDescriptor weights = build_.apply({.mode = CUDNN_POINTWISE_EXP}, exponent, scores_);
 
-  // The transposed weights and their gradient are seen as such, not moved.
+  // The transposed weights and their gradient are views; nothing is moved.
   const Operand turned = transposed(scores_);
   const auto turned_around = [&](const CudnnDescriptor& x) {
     CudnnDescriptor y = build_.computed(turned, type_);
     build_.reshape(x, y);
     return y;
   };
-  // dk or dv, of every query head and then of the key head that they share.
+  // dk or dv: made for each query head, then summed over the query heads that share a key head.
   const auto key_gradient = [&](Part part, const CudnnDescriptor& a, const CudnnDescriptor& b,
                                 const Operand& operand) {
     const CudnnDescriptor result = build_.in_memory(part, operand, type_);

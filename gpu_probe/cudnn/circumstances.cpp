@@ -18,15 +18,7 @@ namespace stowage {
 
 namespace {
 
-SharedLibrary open_forwarder() {
-  for (const std::string& path : cudnn_places()) {
-    SharedLibrary library(path);
-    if (library) return library;
-  }
-  return {};
-}
-
-// Variables that decide which libraries are found, or what cuDNN and cuBLAS make of a question.
+// Variables that decide which libraries are found, or how cuDNN and cuBLAS answer.
 std::set<std::string> steering_environment() {
   constexpr std::string_view prefixes[] = {"LD_LIBRARY_PATH=", "LD_PRELOAD=", "CUDNN_", "CUBLAS",
                                            "NVIDIA_TF32_OVERRIDE="};
@@ -55,12 +47,8 @@ std::int64_t nanoseconds(const timespec& time) {
 }  // namespace
 
 const SharedLibrary& cudnn_forwarder() {
-  static const SharedLibrary library = open_forwarder();
+  static const SharedLibrary library = first_that_loads(cudnn_places());
   return library;
-}
-
-std::string cudnn_version_text(std::size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::string file_stamp(const std::string& path) {
@@ -70,10 +58,10 @@ std::string file_stamp(const std::string& path) {
                      nanoseconds(found.st_ctim), path);
 }
 
-std::string cudnn_circumstances(const std::string& asker, const std::string& device) {
+std::string cudnn_circumstances(const std::string& sources_hash, const std::string& device) {
   const std::string forwarder = cudnn_forwarder().path();
   if (forwarder.empty()) return "";
-  std::string text = fmt::format("asker {}\n", asker);
+  std::string text = fmt::format("asker {}\n", sources_hash);
   for (const std::string& variable : steering_environment()) text += variable + '\n';
   text += fmt::format("loader {}\n", file_stamp("/etc/ld.so.cache"));
   text += fmt::format("forwarder {}\n", file_stamp(forwarder));
@@ -81,7 +69,7 @@ std::string cudnn_circumstances(const std::string& asker, const std::string& dev
 }
 
 std::optional<std::string> loaded_cudnn_parts() {
-  // address permissions offset device inode path
+  // A line has: address permissions offset device inode path.
   std::ifstream maps("/proc/self/maps");
   std::set<std::string> paths;
   for (std::string line; std::getline(maps, line);) {
@@ -95,7 +83,7 @@ std::optional<std::string> loaded_cudnn_parts() {
   return stamps;
 }
 
-bool still_so(const std::string& stamps) {
+bool files_unchanged(const std::string& stamps) {
   std::istringstream lines(stamps);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t path = line.find('/');

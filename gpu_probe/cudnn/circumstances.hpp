@@ -1,10 +1,11 @@
-// What cuDNN's answers depend on besides the question, found without starting cuDNN.
+// What cuDNN's answers depend on besides the question, found without starting cuDNN: libraries,
+// environment variables, the device.
 //
-// libcudnn.so.9 is a forwarder of some 130 KB; it is opened (0.2 ms), so that it is the loader that
-// finds it, and asked nothing. The engines, and with them the start-up, lie in other libraries.
+// libcudnn.so.9 is a forwarder of some 130 KB. It is opened (0.2 ms) so that the loader finds its
+// path, and none of its functions is called. The engines lie in other libraries, which take long to
+// load.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -15,22 +16,22 @@ namespace stowage {
 /// libcudnn.so.9 from the first of cudnn_places() that can be loaded. It stays loaded.
 [[nodiscard]] const SharedLibrary& cudnn_forwarder();
 
-/// "9.19.0" of cudnnGetVersion's 91900.
-[[nodiscard]] std::string cudnn_version_text(std::size_t version);
-
-/// "SIZE MODIFIED CHANGED PATH", times in nanoseconds; "absent PATH" where it is not. A file that
-/// is replaced has another stamp, even if its modification time was set back.
+/// "SIZE MODIFIED CHANGED PATH", times in nanoseconds; "absent PATH" where there is no such file. A
+/// file that is replaced gets another stamp, even if its modification time was set back.
 [[nodiscard]] std::string file_stamp(const std::string& path);
 
-/// A line each: the sources that ask (`asker`, a hash), the environment that steers libraries and
-/// cuDNN, the loader's own index, the forwarder's stamp, the device. "" where there is no cuDNN.
-[[nodiscard]] std::string cudnn_circumstances(const std::string& asker, const std::string& device);
+/// One line each: the hash of the sources that ask cuDNN (`sources_hash`), the environment
+/// variables that steer libraries and cuDNN, the stamp of the loader's index, the forwarder's
+/// stamp, the device.
+/// "" where there is no cuDNN.
+[[nodiscard]] std::string cudnn_circumstances(const std::string& sources_hash,
+                                              const std::string& device);
 
-/// The stamps, a line each, of those libraries of this process that have a part in the answers: of
-/// cuDNN, cuBLAS, NVRTC and the driver. Nullopt where one was replaced since it was loaded.
+/// The stamps, one a line, of the libraries of this process that take part in the answers: of
+/// cuDNN, cuBLAS, NVRTC and the driver. Nullopt where one was replaced after it was loaded.
 [[nodiscard]] std::optional<std::string> loaded_cudnn_parts();
 
-/// Whether every line of `stamps` is still so.
-[[nodiscard]] bool still_so(const std::string& stamps);
+/// Whether each file still has the stamp that its line in `stamps` has.
+[[nodiscard]] bool files_unchanged(const std::string& stamps);
 
 }  // namespace stowage

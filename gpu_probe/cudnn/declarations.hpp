@@ -1,8 +1,8 @@
-// What is used of cuDNN's backend interface: a few functions, and the values of its enumerations.
+// The part of cuDNN's backend interface that we use: functions, and values of its enumerations.
 //
-// Declared here and not taken from cuDNN's headers, so that a program that was built on a machine
-// without them asks the cuDNN that it finds when it runs. The interface is stable within cuDNN 9;
-// where the build finds the headers, declarations_check.cpp compares each value with theirs.
+// They are declared here and not taken from cuDNN's headers, so that a program built without those
+// can use the cuDNN that it finds when it runs. The interface is stable within cuDNN 9. Where the
+// build finds the headers, declarations_check.cpp compares each value with theirs.
 #pragma once
 
 #include <cstddef>
@@ -192,13 +192,13 @@ enum cudnnBackendNumericalNote_t : int {
   CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
 };
 
-/// At most so many knobs of an engine and notes on it are read: cuDNN 9.19 has 44 and 10 kinds.
+/// How many knobs of an engine and notes on it are read at most: cuDNN 9.19 has 44 and 10 kinds.
 inline constexpr std::int64_t most_knobs = 44;
 inline constexpr std::int64_t most_numerical_notes = 32;
 
 using cudnnBackendDescriptor_t = void*;
 
-/// As cuDNN exports them.
+/// The types of cuDNN's functions.
 struct CudnnFunctions {
   using GetVersion = std::size_t();
   using GetErrorString = const char*(cudnnStatus_t);
@@ -211,7 +211,7 @@ struct CudnnFunctions {
                                      cudnnBackendAttributeType_t, std::int64_t, std::int64_t*,
                                      void*);
   using Finalize = cudnnStatus_t(cudnnBackendDescriptor_t);
-  // What runs on a device.
+  // Functions that need a device.
   using Create = cudnnStatus_t(void** handle);
   using Destroy = cudnnStatus_t(void* handle);
   using SetStream = cudnnStatus_t(void* handle, void* stream);

@@ -1,4 +1,5 @@
-// Our declarations of cuDNN's interface against cuDNN's own; compiled where its headers are found.
+// Compares our declarations of cuDNN's interface with its headers, at build time. Compiled where
+// those are found.
 #include <cudnn_backend.h>
 
 #include <type_traits>

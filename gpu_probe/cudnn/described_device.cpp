@@ -3,9 +3,9 @@
 namespace stowage {
 namespace {
 
-// cuDNN 9.28 refuses a text without the width of the memory's bus, which the cards' texts, of
-// earlier versions, do not have. Its answers were the same for 64 to 8192 bits (resnet50 on an
-// A100).
+// Adds the width of the memory's bus, without which cuDNN 9.28 refuses a device text; the cards'
+// texts, of earlier versions, lack it. cuDNN's answers were the same for widths of 64 to 8192 bits
+// (resnet50 on an A100).
 std::string with_bus_width(std::string device) {
   const std::size_t first = device.find('{');
   if (first != std::string::npos && device.find("\"memoryBusWidth\"") == std::string::npos) {

@@ -1,4 +1,4 @@
-// A device that cuDNN is told of.
+// A device descriptor of cuDNN for a card that is not in the machine.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace stowage {
 
-/// By a card's text (Card::cudnn_device_json). Throws LibraryFailure where cuDNN refuses it.
+/// `text`: Card::cudnn_device_json. Throws LibraryFailure where cuDNN refuses it.
 [[nodiscard]] CudnnDescriptor described_device(const CudnnLibrary& library,
                                                const std::string& text);
 

@@ -1,5 +1,4 @@
-// cuDNN's own text of a device that is there: what Card::cudnn_device_json describes for one that
-// is not.
+// cuDNN's own text of a device in this machine, in the form of Card::cudnn_device_json.
 #pragma once
 
 #include <string>
@@ -8,8 +7,8 @@
 
 namespace stowage {
 
-/// `ordinal`: CUDA's number of the device, whose context exists. Errors: not built with cuDNN, not
-/// installed, too old, cuDNN's own words.
+/// `ordinal`: CUDA's number of the device, whose context exists. Errors: cuDNN is not installed or
+/// too old; cuDNN's own words.
 [[nodiscard]] Result<std::string> cudnn_device_text(int ordinal);
 
 }  // namespace stowage

@@ -7,7 +7,7 @@
 namespace stowage {
 namespace {
 
-/// Up to the next space, which it takes away too.
+/// Removes the text up to the next space, and the space, from its front; returns it.
 std::string_view next_word(std::string_view& text) {
   const std::size_t end = text.find(' ');
   const std::string_view word = text.substr(0, end);

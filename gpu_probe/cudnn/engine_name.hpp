@@ -1,6 +1,6 @@
-// An engine of cuDNN as plans name it: "cudnn 9.19.0 eng34 k2=2 k13=0" is the engine's index, then
-// its knobs, as cuDNN numbers them. With the same version of cuDNN, the graph and the card it can
-// be made again from that.
+// EngineName: an engine of cuDNN as plans name it. "cudnn 9.19.0 eng34 k2=2 k13=0" has cuDNN's
+// version, the engine's index and its knobs, as cuDNN numbers them. The same version makes the same
+// engine from it for the same graph and card.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct EngineName {
 
 [[nodiscard]] std::string to_string(const EngineName& name);
 
-/// None: it names no engine of cuDNN ("rule", "").
+/// None: the text names no engine of cuDNN ("rule", "").
 [[nodiscard]] std::optional<EngineName> parse_engine_name(std::string_view text);
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// cuDNN's engines for a graph, in the order in which it would try them.
+// Asks cuDNN's heuristics: which engines run a graph, in the order in which cuDNN would try them.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace stowage {
 
-/// The configurations of one list. Throws LibraryFailure.
+/// The configurations in the list of one heuristic mode. Throws LibraryFailure.
 [[nodiscard]] std::vector<CudnnDescriptor> engine_configurations(const CudnnLibrary& library,
                                                                  const CudnnTarget& target,
                                                                  const CudnnDescriptor& graph,
                                                                  cudnnBackendHeurMode_t mode);
 
-/// Whether PyTorch would take an engine of such notes (filterEngineConfigs in
+/// Whether PyTorch would take an engine with these notes (filterEngineConfigs in
 /// ATen/native/cudnn/Conv_v8.cpp).
 [[nodiscard]] bool is_allowed(const std::vector<cudnnBackendNumericalNote_t>& notes,
                               const ConvolutionQuery& query);
 
-/// The engine of a configuration, and how plans name the two (engine_name.hpp).
+/// The engine of a configuration, and the name that plans give to both (engine_name.hpp).
 [[nodiscard]] CudnnDescriptor engine_of(const CudnnLibrary& library,
                                         const CudnnDescriptor& configuration);
 [[nodiscard]] std::string engine_name(const CudnnLibrary& library,

@@ -7,34 +7,36 @@
 
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "gpu_probe/driver/driver_presence.hpp"
+#include "gpu_probe/driver/found_libraries.hpp"
 
 namespace stowage {
 namespace {
 
-constexpr std::size_t oldest_version = 90800;  // the first that takes a described device
-// cuDNN 9.28 links its engines with the driver's library; 9.26 does without, and is asked without:
-// beside one it compiles engines, which takes thirty times as long.
+constexpr std::size_t oldest_version = 90800;  // the first that can be told of a described device
+// cuDNN 9.28 links its engines with the driver's library. cuDNN 9.26 does not, and is asked without
+// it: where it finds the library it compiles engines, which takes thirty times as long.
 constexpr std::size_t first_linked_with_driver = 92700;
 
 Result<CudnnLibrary> load() {
   const SharedLibrary& file = cudnn_forwarder();
   if (!file) return failure("cuDNN is not installed (libcudnn.so.9 was not found)");
-  auto library = bound_cudnn(file);
+  auto library = bind_cudnn(file);
   if (!library) return library;
   const std::size_t version = library->get_version();
   if (version < oldest_version) {
     return failure(fmt::format("cuDNN {} cannot be told of a device; {} can",
-                               cudnn_version_text(version), cudnn_version_text(oldest_version)));
+                               library_version_text(version),
+                               library_version_text(oldest_version)));
   }
   if (version >= first_linked_with_driver) {
-    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
+    if (const auto driver = ensure_driver_loads(); !driver) return tl::unexpected(driver.error());
   }
   return library;
 }
 
 }  // namespace
 
-Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file) {
+Result<CudnnLibrary> bind_cudnn(const SharedLibrary& file) {
   CudnnLibrary library;
   const bool whole = file.bind("cudnnGetVersion", library.get_version) &&
                      file.bind("cudnnGetErrorString", library.get_error_string) &&
@@ -52,7 +54,7 @@ Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file) {
   return library;
 }
 
-std::string CudnnLibrary::version() const { return cudnn_version_text(get_version()); }
+std::string CudnnLibrary::version() const { return library_version_text(get_version()); }
 
 void CudnnLibrary::check(cudnnStatus_t status, const char* what) const {
   if (status == CUDNN_STATUS_SUCCESS) return;
@@ -124,7 +126,7 @@ bool CudnnDescriptor::try_finalize() {
 
 std::int64_t CudnnDescriptor::get_integer(cudnnBackendAttributeName_t name,
                                           cudnnBackendAttributeType_t type) const {
-  std::int64_t value = 0;  // wide enough for the enumerations too: little-endian
+  std::int64_t value = 0;  // an enumeration fills its low half: little-endian
   std::int64_t count = 0;
   library_->check(library_->get_attribute(descriptor_, name, type, 1, &count, &value),
                   "reading an attribute");

@@ -1,6 +1,7 @@
-// libcudnn, loaded when it is first needed, and its backend descriptors as values.
+// CudnnLibrary: libcudnn, loaded when it is first needed. CudnnDescriptor: one of its backend
+// descriptors, as a value.
 //
-// Failures are thrown as LibraryFailure and caught in session.cpp.
+// Failures are thrown as LibraryFailure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace stowage {
 
-/// The functions that are used, and nothing else of cuDNN.
+/// The functions that we call.
 struct CudnnLibrary {
   CudnnFunctions::GetVersion* get_version = nullptr;
   CudnnFunctions::GetErrorString* get_error_string = nullptr;
@@ -25,7 +26,7 @@ struct CudnnLibrary {
   CudnnFunctions::SetAttribute* set_attribute = nullptr;
   CudnnFunctions::GetAttribute* get_attribute = nullptr;
   CudnnFunctions::Finalize* finalize = nullptr;
-  // What runs on a device.
+  // Functions that need a device.
   CudnnFunctions::Create* create_handle = nullptr;
   CudnnFunctions::Destroy* destroy_handle = nullptr;
   CudnnFunctions::SetStream* set_stream = nullptr;
@@ -33,16 +34,16 @@ struct CudnnLibrary {
 
   /// "9.19.0"
   [[nodiscard]] std::string version() const;
-  /// The one place that turns a status into words; throws LibraryFailure unless it is a success.
+  /// Throws LibraryFailure unless the status is a success. Every status of cuDNN becomes text here.
   void check(cudnnStatus_t status, const char* what) const;
 };
 
 /// Loads cuDNN at the first call, from where cudnn_forwarder() finds it. It stays loaded. Errors:
-/// not found; older than 9.8, which cannot be told of a device.
+/// not found; older than 9.8, which cannot be told of a described device.
 [[nodiscard]] Result<const CudnnLibrary*> cudnn_library();
 
-/// The functions of one that is loaded. Errors: it lacks one.
-[[nodiscard]] Result<CudnnLibrary> bound_cudnn(const SharedLibrary& file);
+/// The functions of a cuDNN that is loaded. Errors: it lacks one.
+[[nodiscard]] Result<CudnnLibrary> bind_cudnn(const SharedLibrary& file);
 
 /// Owns one backend descriptor.
 class CudnnDescriptor {
@@ -65,7 +66,7 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {
     set_raw(name, type, 1, &value);
   }
-  /// Addresses on a device.
+  /// A list of addresses on a device.
   void set_pointers(cudnnBackendAttributeName_t name, std::span<void* const> values);
   void set_handle(cudnnBackendAttributeName_t name, void* handle);
   void set_text(cudnnBackendAttributeName_t name, const std::string& text);
@@ -74,15 +75,15 @@ class CudnnDescriptor {
 
   [[nodiscard]] std::int64_t get_integer(cudnnBackendAttributeName_t name,
                                          cudnnBackendAttributeType_t type) const;
-  /// Of an engine descriptor.
+  /// The notes of an engine descriptor.
   [[nodiscard]] std::vector<cudnnBackendNumericalNote_t> get_notes() const;
-  /// Fills `into` (made by the caller, as cuDNN wants it).
+  /// Fills `into`, which the caller has created: cuDNN wants it so.
   void get_descriptor(cudnnBackendAttributeName_t name, CudnnDescriptor& into) const;
-  /// A list attribute, each element a descriptor of `type`; at most `capacity` of them.
+  /// The elements of a list attribute, descriptors of `type`; at most `capacity` of them.
   [[nodiscard]] std::vector<CudnnDescriptor> get_descriptors(cudnnBackendAttributeName_t name,
                                                              cudnnBackendDescriptorType_t type,
                                                              std::int64_t capacity) const;
-  /// How many elements a list attribute has (not all attributes tell).
+  /// How many elements a list attribute has. cuDNN does not tell it for all attributes.
   [[nodiscard]] std::int64_t count(cudnnBackendAttributeName_t name) const;
 
  private:

@@ -27,7 +27,7 @@ cudnnDataType_t compute_type(DataType type) {
 }
 
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, TensorLayout layout) {
-  // From the innermost axis outwards.
+  // The axes, from the innermost to the outermost.
   std::vector<std::size_t> order;
   if (layout == TensorLayout::channels_last) order.push_back(1);
   for (std::size_t i = shape.size(); i-- > 0;) {

@@ -25,10 +25,10 @@ bool has_workspace(const std::vector<Engine>& engines, Bytes workspace) {
   return std::ranges::find(engines, workspace, &Engine::workspace) != engines.end();
 }
 
-// cuDNN loads NVRTC anew for a plan that it compiles and lets go of it with the plan, which takes
-// as long as all the rest of an answer. Held here it stays, found as cuDNN finds it: by its
-// RUNPATH, then as the loader does.
-void hold_nvrtc() {
+// Keeps NVRTC loaded. cuDNN loads it for each plan that it compiles and unloads it with the plan,
+// which takes as long as all the rest of an answer. It is looked for as cuDNN does: by cuDNN's
+// RUNPATH, then by the loader's search.
+void keep_nvrtc_loaded() {
   const SharedLibrary& cudnn = cudnn_forwarder();
   std::size_t (*cuda_version)() = nullptr;
   if (!cudnn.bind("cudnnGetCudartVersion", cuda_version)) return;
@@ -53,7 +53,7 @@ class DescribedDeviceSession final : public CudnnSession {
       const CudnnDescriptor graph = convolution_graph(library_, query);
       WorkspaceAnswer answer{.engines = {}, .origin = WorkspaceOrigin::cudnn};
       for (const auto mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
-        // FALLBACK takes ten times as long and is there for engines with little workspace.
+        // FALLBACK takes ten times as long, and only adds engines with little workspace.
         if (!query.settings.benchmark && has_workspace(answer.engines, 0_B)) break;
         for (const CudnnDescriptor& configuration :
              engine_configurations(library_, target(), graph, mode)) {
@@ -71,7 +71,7 @@ class DescribedDeviceSession final : public CudnnSession {
       return failure(fmt::format("cuDNN {} is not asked about attention; 9.16 and later are",
                                  library_.version()));
     }
-    if (const auto driver = have_some_driver(); !driver) return tl::unexpected(driver.error());
+    if (const auto driver = ensure_driver_loads(); !driver) return tl::unexpected(driver.error());
     try {
       const CudnnDescriptor graph = attention_graph(library_, query);
       const auto all = engine_configurations(library_, target(), graph, CUDNN_HEUR_MODE_A);
@@ -91,8 +91,8 @@ class DescribedDeviceSession final : public CudnnSession {
     return Bytes(configuration.get_integer(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64));
   }
 
-  // Building is what takes time, so one configuration a workspace size is built, unless all are
-  // asked for.
+  // Adds the engine's plan to the answer. Building a plan takes most of the time, so only one
+  // configuration of each workspace size is built, unless all are asked for.
   void add(const CudnnDescriptor& configuration, const ConvolutionQuery& query,
            WorkspaceAnswer& answer) const {
     const Bytes stated = stated_workspace(configuration);
@@ -106,7 +106,7 @@ class DescribedDeviceSession final : public CudnnSession {
     if (!has_workspace(answer.engines, *workspace)) answer.engines.push_back(plan);
   }
 
-  // Nullopt: it cannot be built, and is passed over as the runtimes do.
+  // Nullopt: the plan cannot be built. Runtimes skip such an engine too.
   std::optional<Bytes> workspace_of_plan(const CudnnDescriptor& configuration) const {
     CudnnDescriptor plan = unfinished_plan(library_, target(), configuration);
     if (!plan.try_finalize()) return std::nullopt;
@@ -124,7 +124,7 @@ class DescribedDeviceSession final : public CudnnSession {
 Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& device) {
   const auto library = cudnn_library();
   if (!library) return tl::unexpected(library.error());
-  hold_nvrtc();
+  keep_nvrtc_loaded();
   try {
     return std::make_unique<DescribedDeviceSession>(**library, device);
   } catch (const LibraryFailure& error) {
@@ -132,7 +132,7 @@ Result<std::unique_ptr<CudnnSession>> open_cudnn_session(const std::string& devi
   }
 }
 
-std::string cudnn_asker() { return STOWAGE_CUDNN_ASKER; }
+std::string cudnn_sources_hash() { return STOWAGE_CUDNN_SOURCES_HASH; }
 
 Result<std::string> cudnn_version() {
   return cudnn_library().map([](const CudnnLibrary* library) { return library->version(); });

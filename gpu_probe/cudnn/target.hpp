@@ -1,5 +1,5 @@
-// What an operation graph, its engines and their plans are made for: a device that is described, or
-// a handle of cuDNN on one that is present.
+// CudnnTarget: the device that an operation graph, its engines and their plans are made for. It is
+// either described, or present and given by a handle of cuDNN.
 #pragma once
 
 #include "gpu_probe/cudnn/library.hpp"
@@ -8,9 +8,10 @@ namespace stowage {
 
 struct CudnnTarget {
   const CudnnDescriptor* described = nullptr;  ///< a finalised device descriptor
-  void* handle = nullptr;                      ///< where none is described
+  void* handle = nullptr;                      ///< where no device is described
 
-  /// Sets the attribute that takes a described device; where one is present the graph has said it.
+  /// Sets the attribute that takes a described device. Does nothing for a handle, which the graph
+  /// already has.
   void describe(CudnnDescriptor& descriptor, cudnnBackendAttributeName_t name) const {
     if (described != nullptr) descriptor.set(name, *described);
   }

@@ -41,8 +41,8 @@ std::vector<Engine> kept_engines(const std::vector<Engine>& all) {
 
 namespace {
 
-// What is computed here is no part of what is kept: a kept answer holds cuDNN's word alone, and
-// stays true when this formula changes.
+// Adds what the frontend takes beside the engine. It is computed here and not kept: a kept answer
+// holds cuDNN's own words, and stays true when this formula changes.
 template <typename Query>
 WorkspaceAnswer completed(WorkspaceAnswer answer, const Query& query) {
   if constexpr (std::is_same_v<Query, AttentionQuery>) {
@@ -58,7 +58,7 @@ CudnnWorkspaceSource::CudnnWorkspaceSource(const Card& card, std::string cache_f
       compute_capability_(card.compute_capability),
       cache_folder_(std::move(cache_folder)),
       rule_(rule_workspace_source(card.compute_capability)) {
-  if (device_.empty()) why_rule_ = "cuDNN does not serve this card";
+  if (device_.empty()) rule_reason_ = "cuDNN does not serve this card";
 }
 
 CudnnWorkspaceSource::~CudnnWorkspaceSource() {
@@ -66,7 +66,7 @@ CudnnWorkspaceSource::~CudnnWorkspaceSource() {
   try {
     if (const auto parts = loaded_cudnn_parts()) cache_->write(*parts);
   } catch (const std::exception&) {
-    // Out of memory, say: the answers were given, and are asked again next time.
+    // For example out of memory. The answers were given; they are asked again next time.
   }
 }
 
@@ -98,8 +98,8 @@ WorkspaceAnswer CudnnWorkspaceSource::ask(const Query& query) {
   if (!device_.empty()) {
     auto answer = kept_answer(query);
     if (answer && !answer->engines.empty()) return completed(*std::move(answer), query);
-    if (why_rule_.empty()) {
-      why_rule_ = answer ? "cuDNN has no engine for a convolution" : answer.error()[0].message;
+    if (rule_reason_.empty()) {
+      rule_reason_ = answer ? "cuDNN has no engine for a convolution" : answer.error()[0].message;
     }
   }
   if constexpr (std::is_same_v<Query, AttentionQuery>) {
@@ -116,9 +116,9 @@ Result<WorkspaceAnswer> CudnnWorkspaceSource::kept_answer(const Query& query) {
       return failure("cuDNN is not asked where PyTorch names the engine of attention itself");
     }
   }
-  const std::string asker = cudnn_asker();
-  if (!cache_ && !cache_folder_.empty() && !asker.empty()) {
-    cache_.emplace(cache_folder_, cudnn_circumstances(asker, device_));
+  const std::string sources_hash = cudnn_sources_hash();
+  if (!cache_ && !cache_folder_.empty() && !sources_hash.empty()) {
+    cache_.emplace(cache_folder_, cudnn_circumstances(sources_hash, device_));
   }
   if (cache_) {
     if (auto answer = cache_->find(question_bytes(query))) return *std::move(answer);
@@ -134,10 +134,10 @@ Result<WorkspaceAnswer> CudnnWorkspaceSource::ask_cudnn(const Query& query) {
   if (!opened_) {
     auto session = open_cudnn_session(device_);
     if (session) session_ = std::move(*session);
-    if (!session) why_no_session_ = session.error();
+    if (!session) no_session_reason_ = session.error();
     opened_ = true;
   }
-  if (!session_) return tl::unexpected(why_no_session_);
+  if (!session_) return tl::unexpected(no_session_reason_);
   if constexpr (std::is_same_v<Query, AttentionQuery>) {
     return session_->attention_engines(query);
   } else {

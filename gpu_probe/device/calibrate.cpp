@@ -17,8 +17,8 @@ namespace stowage {
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-constexpr std::size_t copied = 128 * mebibyte;   // at once, for a rate
-constexpr std::size_t arena_bytes = 2 * copied;  // all device memory that is used
+constexpr std::size_t copied = 128 * mebibyte;   // bytes of one copy whose rate is measured
+constexpr std::size_t arena_bytes = 2 * copied;  // all device memory that a calibration uses
 constexpr std::size_t workspace_bytes = 32 * mebibyte;
 constexpr Bytes wanted_free{std::int64_t{1} << 30};
 constexpr int product_side = 4096;  // three matrices: 192 MiB
@@ -33,12 +33,12 @@ ProbedGpu gpu_of(const NvmlReport& report, int device) {
   return report.gpus[static_cast<std::size_t>(device)];
 }
 
-/// What the device has in use, by everybody.
+/// The memory of the device that is in use, by all processes.
 class Usage {
  public:
   Usage(std::string nvml, int device) : nvml_(std::move(nvml)), device_(device), last_(used()) {}
 
-  /// Since the last time.
+  /// How much it has grown since the last call. Throws LibraryFailure where it has shrunk.
   Bytes grown(std::string_view what) {
     const Bytes now = used();
     const Bytes more = now - last_;
@@ -60,7 +60,7 @@ class Usage {
   Bytes last_;
 };
 
-/// The best of several; a second for each unit of `work`.
+/// Units of `work` a second: the best of several runs.
 template <typename Run>
 double rate(double work, const CudaContext& context, Run run) {
   double best = std::numeric_limits<double>::max();
@@ -105,7 +105,7 @@ void add_product_rates(const CudaContext& context, const MeasuredCublas& blas, D
   rates.fp16 = of(MeasuredCublas::Precision::fp16);
 }
 
-/// CUDA shows what CUDA_VISIBLE_DEVICES lets it, and numbers by that.
+/// Throws LibraryFailure where CUDA does not show the GPU (CUDA_VISIBLE_DEVICES).
 void require_shown(const ProbedGpu& gpu, int device, const CalibrationLibraries& libraries) {
   std::vector<ProbedGpu> gpus{gpu};
   if (!read_cuda_devices(libraries.cuda, gpus) || gpus.front().ordinal) return;
@@ -123,12 +123,15 @@ SharedLibrary open_cudnn(const std::string& name) {
   return name.empty() ? cudnn_forwarder() : SharedLibrary(name);
 }
 
-// NVML writes the domain with eight digits, CUDA with four.
+// From NVML's form, whose domain has eight digits, to CUDA's, with four.
 std::string cuda_bus_id(const std::string& nvml_bus_id) {
   const std::size_t domain = nvml_bus_id.find(':');
   return domain != std::string::npos && domain > 4 ? nvml_bus_id.substr(domain - 4) : nvml_bus_id;
 }
 
+// Reads the device's memory in use after each step of a process: the context, cuBLAS with a small
+// product, cuDNN with small convolutions. Then measures the rates of copies and products in one
+// arena.
 Calibration measure(int device, const CalibrationLibraries& libraries) {
   const NvmlReport driver = read_nvml(libraries.nvml);
   const ProbedGpu gpu = gpu_of(driver, device);

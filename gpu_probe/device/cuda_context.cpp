@@ -23,7 +23,7 @@ CudaContext::CudaContext(const std::string& library, const std::string& pci_bus_
   void* context = nullptr;
   must_succeed(driver_->retain_context(&context, device_), "cuDevicePrimaryCtxRetain");
   if (const int error = driver_->set_context(context); error != 0) {
-    driver_->release_context(device_);  // no destructor runs for what was not constructed
+    driver_->release_context(device_);  // the destructor does not run after a throw
     must_succeed(error, "cuCtxSetCurrent");
   }
 }

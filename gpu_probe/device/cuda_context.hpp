@@ -1,5 +1,5 @@
-// CudaContext: the primary context of one device through the driver's interface, with memory and
-// copies. Every failure is thrown as LibraryFailure.
+// CudaContext: the primary context of one device, through the driver's interface, with memory and
+// copies. Failures are thrown as LibraryFailure.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class CudaContext {
   int device_ = 0;
 };
 
-/// Memory of the device, freed with its owner, which the context outlives.
+/// Owns memory of the device. The context outlives it.
 class ContextMemory {
  public:
   ContextMemory(const CudaContext& context, std::size_t bytes);
@@ -48,7 +48,7 @@ class ContextMemory {
   DevicePointer begin_ = 0;
 };
 
-/// The same of pinned host memory.
+/// Owns pinned memory of the host. The context outlives it.
 class PinnedMemory {
  public:
   PinnedMemory(const CudaContext& context, std::size_t bytes);

@@ -10,7 +10,7 @@
 namespace stowage {
 namespace {
 
-// The driver API's numbers, as its documentation gives them (CUDA 12 and 13).
+// Values of the driver API's enumerations, from its documentation (CUDA 12 and 13).
 constexpr int attribute_compute_major = 75;
 constexpr int attribute_compute_minor = 76;
 

@@ -1,5 +1,5 @@
-// The CUDA driver, loaded when it is asked for, so that the program starts where there is none and
-// is built without CUDA's headers.
+// The devices that the CUDA driver shows. The driver is loaded when it is asked, so the program is
+// built without CUDA's headers and starts without a driver.
 #pragma once
 
 #include <string>
@@ -16,9 +16,8 @@ struct CudaDevice {
   std::int64_t total_bytes = 0;
 };
 
-/// The devices that the driver shows. Errors: there is no libcuda.so.1 (the loader's words); it
-/// lacks an entry point; a call of it fails (which, and the driver's number and words); it shows no
-/// device.
+/// Errors: there is no libcuda.so.1 (the loader's words); it lacks a function; a call fails (its
+/// name, the driver's number and words); the driver shows no device.
 [[nodiscard]] Result<std::vector<CudaDevice>> cuda_devices();
 
 }  // namespace stowage

@@ -23,14 +23,14 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-/// None: not there, or a word such as "max".
+/// None: the text is empty, or a word such as "max".
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// The value of a line "KEY VALUE".
+/// The value of the line "KEY VALUE" in a file.
 std::int64_t value_of(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   std::string word;
@@ -40,7 +40,7 @@ std::int64_t value_of(const fs::path& path, std::string_view key) {
   return 0;
 }
 
-/// "/a/b" as /a/b, /a and /, below `mount`.
+/// The folders of a group and its ancestors: for "/a/b" those of /a/b, /a and /, below `mount`.
 std::vector<fs::path> group_and_ancestors(const fs::path& mount, const std::string& group) {
   std::vector<fs::path> folders;
   for (fs::path path = fs::path(group).relative_path(); !path.empty(); path = path.parent_path()) {
@@ -55,7 +55,7 @@ void lower(std::optional<T>& limit, T value) {
   limit = limit ? std::min(*limit, value) : value;
 }
 
-/// What a group's files are called; version 2 has both times in one.
+/// The names of a group's files. In version 2 one file has both times.
 struct MemoryFiles {
   const char *limit, *usage, *cache;
 };
@@ -64,7 +64,7 @@ constexpr MemoryFiles version_1{"memory.limit_in_bytes", "memory.usage_in_bytes"
 constexpr MemoryFiles version_2{"memory.max", "memory.current", "inactive_file"};
 
 void add_memory(const fs::path& folder, const MemoryFiles& files, HostLimits& limits) {
-  // Version 1 writes a number beyond all memory where there is no limit.
+  // Where there is no limit, version 1 writes a number larger than any memory.
   constexpr std::int64_t beyond = std::int64_t{1} << 60;
   const auto limit = whole_number(first_line(folder / files.limit));
   if (!limit || *limit < 0 || *limit >= beyond) return;
@@ -111,7 +111,7 @@ HostLimits host_limits(const std::string& root) {
   HostLimits limits;
   const fs::path mount = fs::path(root + "/sys/fs/cgroup");
   std::ifstream groups(root + "/proc/self/cgroup");
-  // "0::/a/b" is of version 2, "5:cpu,cpuacct:/a/b" of version 1.
+  // A line "0::/a/b" is of version 2, a line "5:cpu,cpuacct:/a/b" of version 1.
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);

@@ -1,8 +1,9 @@
-// What the operating system lets this process have of its machine: the limits of its control groups
-// (Linux's cgroups, both versions) and of locked memory.
+// HostLimits: how much of the machine the operating system lets this process use, by its control
+// groups (Linux's cgroups, both versions) and its limit of locked memory.
 //
-// A process is within a control group and all of that group's ancestors: the least limit counts.
-// Containers mostly see their own group as the root. What cannot be read limits nothing.
+// A process belongs to a control group and to all of that group's ancestors; the smallest limit
+// counts. In a container the process's own group mostly appears as the root. A file that cannot be
+// read sets no limit.
 #pragma once
 
 #include <optional>
@@ -13,13 +14,13 @@
 namespace stowage {
 
 struct HostLimits {
-  std::optional<Bytes> memory;     ///< of the control groups
-  std::optional<Bytes> available;  ///< of that, what is not in use; caches of files are given back
+  std::optional<Bytes> memory;     ///< the control groups' limit
+  std::optional<Bytes> available;  ///< the part not in use; caches of files count as free
   std::optional<double> cores;     ///< processor time that may be used, in cores
   std::optional<Bytes> locked;     ///< RLIMIT_MEMLOCK, `ulimit -l`
 };
 
-/// `root`: of the file system, so that a test may put its own in its place.
+/// `root`: of the file system. Tests replace it.
 [[nodiscard]] HostLimits host_limits(const std::string& root = "");
 
 }  // namespace stowage

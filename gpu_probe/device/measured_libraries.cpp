@@ -3,29 +3,26 @@
 #include <array>
 #include <initializer_list>
 
-#include "gpu_probe/cudnn/circumstances.hpp"
+#include "gpu_probe/driver/found_libraries.hpp"
 #include "gpu_probe/driver/library_failure.hpp"
 
 namespace stowage {
 
 namespace {
 
-// cuDNN's own numbers (cudnn_graph.h).
+// Values of cuDNN's enumerations (cudnn_graph.h).
 constexpr int nchw = 0, floats = 0, cross_correlation = 1, algorithm_1 = 1;
 
-SharedLibrary first_of(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    SharedLibrary library(name);
-    if (library) return library;
-  }
+SharedLibrary open_cublas(const std::vector<std::string>& names) {
+  if (const SharedLibrary library = first_that_loads(names)) return library;
   throw LibraryFailure(
       fmt::format("cuBLAS was not found ({})", names.empty() ? "no name" : names.front()));
 }
 
 void* pointer(DevicePointer address) { return reinterpret_cast<void*>(address); }
 
-/// cuDNN's functions for a convolution; descriptors are opaque.
-struct Cudnn {
+/// cuDNN's functions for a convolution. (CudnnLibrary has those of the backend interface.)
+struct ConvolutionFunctions {
   std::size_t (*version)() = nullptr;
   int (*create)(void**) = nullptr;
   int (*destroy)(void*) = nullptr;
@@ -38,7 +35,8 @@ struct Cudnn {
   int (*create_convolution)(void**) = nullptr;
   int (*destroy_convolution)(void*) = nullptr;
   int (*set_convolution)(void*, int, int, int, int, int, int, int, int) = nullptr;
-  // Of all three directions: handle, two operands, the convolution, the result, the algorithm.
+  // Arguments of all three directions: the handle, two operands, the convolution, the result, the
+  // algorithm.
   using Workspace = int (*)(void*, void*, void*, void*, void*, int, std::size_t*);
   using Run = int (*)(void*, const void*, void*, const void*, void*, const void*, void*, int, void*,
                       std::size_t, const void*, void*, void*);
@@ -46,8 +44,8 @@ struct Cudnn {
   Run forward = nullptr, data = nullptr, filter = nullptr;
 };
 
-Cudnn bound(const SharedLibrary& library) {
-  Cudnn cudnn;
+ConvolutionFunctions convolution_functions(const SharedLibrary& library) {
+  ConvolutionFunctions cudnn;
   const bool whole =
       library.bind("cudnnGetVersion", cudnn.version) && library.bind("cudnnCreate", cudnn.create) &&
       library.bind("cudnnDestroy", cudnn.destroy) &&
@@ -70,38 +68,16 @@ Cudnn bound(const SharedLibrary& library) {
   return cudnn;
 }
 
-/// Owns a handle or descriptor.
-class Opaque {
- public:
-  using Function = int (*)(void*);
-  Opaque(int (*create)(void**), Function destroy, const char* what) : destroy_(destroy) {
-    must_succeed(create(&value_), what);
-  }
-  ~Opaque() { destroy_(value_); }
-  Opaque(const Opaque&) = delete;
-  Opaque& operator=(const Opaque&) = delete;
-  [[nodiscard]] void* get() const { return value_; }
-
- private:
-  Function destroy_;
-  void* value_ = nullptr;
-};
-
 }  // namespace
 
-MeasuredCublas::MeasuredCublas(const std::vector<std::string>& names) : library_(first_of(names)) {
-  const bool whole = library_.bind("cublasCreate_v2", functions_.create) &&
-                     library_.bind("cublasDestroy_v2", functions_.destroy) &&
-                     library_.bind("cublasSetWorkspace_v2", functions_.set_workspace) &&
-                     library_.bind("cublasGemmEx", functions_.gemm);
-  if (!whole) throw LibraryFailure("cuBLAS is too old");
-  must_succeed(functions_.create(&handle_), "cublasCreate");
-}
-
-MeasuredCublas::~MeasuredCublas() { functions_.destroy(handle_); }
+MeasuredCublas::MeasuredCublas(const std::vector<std::string>& names)
+    : library_(open_cublas(names)),
+      functions_(cublas_functions(library_)),
+      handle_(create_library_object(functions_.create, functions_.destroy, "cublasCreate")) {}
 
 void MeasuredCublas::use_workspace(DevicePointer workspace, std::size_t bytes) const {
-  must_succeed(functions_.set_workspace(handle_, pointer(workspace), bytes), "cublasSetWorkspace");
+  must_succeed(functions_.set_workspace(handle_.get(), pointer(workspace), bytes),
+               "cublasSetWorkspace");
 }
 
 void MeasuredCublas::multiply(Precision precision, int n, DevicePointer a, DevicePointer b,
@@ -110,22 +86,36 @@ void MeasuredCublas::multiply(Precision precision, int n, DevicePointer a, Devic
   const int type = precision == Precision::fp16 ? cublas::float16 : cublas::float32;
   const int compute =
       precision == Precision::tf32 ? cublas::compute_32_fast_tf32 : cublas::compute_32;
-  must_succeed(functions_.gemm(handle_, cublas::not_transposed, cublas::not_transposed, n, n, n,
-                               &one, pointer(a), type, n, pointer(b), type, n, &zero, pointer(c),
-                               type, n, compute, cublas::usual_algorithm),
+  must_succeed(functions_.gemm(handle_.get(), cublas::not_transposed, cublas::not_transposed, n, n,
+                               n, &one, pointer(a), type, n, pointer(b), type, n, &zero, pointer(c),
+                               type, n, compute, cublas::default_algorithm),
                "cublasGemmEx");
 }
 
+MeasuredCublas::Functions MeasuredCublas::cublas_functions(const SharedLibrary& library) {
+  Functions functions;
+  const bool whole = library.bind("cublasCreate_v2", functions.create) &&
+                     library.bind("cublasDestroy_v2", functions.destroy) &&
+                     library.bind("cublasSetWorkspace_v2", functions.set_workspace) &&
+                     library.bind("cublasGemmEx", functions.gemm);
+  if (!whole) throw LibraryFailure("cuBLAS is too old");
+  return functions;
+}
+
+// Creates the descriptors, then runs each of the three directions: asks for its workspace, which
+// lies in `memory` behind the two images and the filter, and queues it.
 std::string run_convolutions(const SharedLibrary& library, DevicePointer memory) {
   constexpr int batch = 8, channels = 64, side = 32, window = 3;
   constexpr std::size_t image_bytes = sizeof(float) * batch * channels * side * side;
   constexpr std::size_t filter_bytes = sizeof(float) * channels * channels * window * window;
-  const Cudnn cudnn = bound(library);
-  const Opaque handle(cudnn.create, cudnn.destroy, "cudnnCreate");
-  const Opaque image(cudnn.create_tensor, cudnn.destroy_tensor, "cudnnCreateTensorDescriptor");
-  const Opaque filter(cudnn.create_filter, cudnn.destroy_filter, "cudnnCreateFilterDescriptor");
-  const Opaque convolution(cudnn.create_convolution, cudnn.destroy_convolution,
-                           "cudnnCreateConvolutionDescriptor");
+  const ConvolutionFunctions cudnn = convolution_functions(library);
+  const LibraryObject handle = create_library_object(cudnn.create, cudnn.destroy, "cudnnCreate");
+  const LibraryObject image = create_library_object(cudnn.create_tensor, cudnn.destroy_tensor,
+                                                    "cudnnCreateTensorDescriptor");
+  const LibraryObject filter = create_library_object(cudnn.create_filter, cudnn.destroy_filter,
+                                                     "cudnnCreateFilterDescriptor");
+  const LibraryObject convolution = create_library_object(
+      cudnn.create_convolution, cudnn.destroy_convolution, "cudnnCreateConvolutionDescriptor");
   must_succeed(cudnn.set_tensor(image.get(), nchw, floats, batch, channels, side, side),
                "cudnnSetTensor4dDescriptor");
   must_succeed(cudnn.set_filter(filter.get(), floats, nchw, channels, channels, window, window),
@@ -145,8 +135,8 @@ std::string run_convolutions(const SharedLibrary& library, DevicePointer memory)
   constexpr std::size_t room = measured_convolution_bytes - 2 * image_bytes - filter_bytes;
   const float one = 1, zero = 0;
   struct Direction {
-    Cudnn::Workspace workspace;
-    Cudnn::Run run;
+    ConvolutionFunctions::Workspace workspace;
+    ConvolutionFunctions::Run run;
     Operand first, second, result;
     const char* name;
   };
@@ -156,7 +146,7 @@ std::string run_convolutions(const SharedLibrary& library, DevicePointer memory)
         Direction{cudnn.filter_workspace, cudnn.filter, x, y, w,
                   "cudnnConvolutionBackwardFilter"}}) {
     std::size_t wanted = 0;
-    // The sizes' functions have the convolution before the result, as the runs have it.
+    // The functions that ask for a size take the convolution before the result, as the runs do.
     must_succeed(
         direction.workspace(handle.get(), direction.first.descriptor, direction.second.descriptor,
                             convolution.get(), direction.result.descriptor, algorithm_1, &wanted),
@@ -169,7 +159,7 @@ std::string run_convolutions(const SharedLibrary& library, DevicePointer memory)
                                direction.result.descriptor, direction.result.data),
                  direction.name);
   }
-  return cudnn_version_text(cudnn.version());
+  return library_version_text(cudnn.version());
 }
 
 }  // namespace stowage

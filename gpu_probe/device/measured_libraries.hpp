@@ -1,4 +1,4 @@
-// The calls of cuBLAS and cuDNN that a calibration makes. Every failure is thrown as
+// The calls of cuBLAS and cuDNN that a calibration measures. Every failure is thrown as
 // LibraryFailure.
 #pragma once
 
@@ -7,17 +7,15 @@
 
 #include "gpu_probe/device/cuda_context.hpp"
 #include "gpu_probe/driver/cublas_numbers.hpp"
+#include "gpu_probe/driver/library_object.hpp"
 
 namespace stowage {
 
-/// A cuBLAS handle with a workspace of the caller's, as PyTorch gives it one.
+/// A cuBLAS handle. The caller gives it a workspace, as PyTorch does.
 class MeasuredCublas {
  public:
-  /// The first of `names` that is there.
+  /// Of the first library of `names` that loads.
   explicit MeasuredCublas(const std::vector<std::string>& names);
-  ~MeasuredCublas();
-  MeasuredCublas(const MeasuredCublas&) = delete;
-  MeasuredCublas& operator=(const MeasuredCublas&) = delete;
 
   void use_workspace(DevicePointer workspace, std::size_t bytes) const;
 
@@ -33,15 +31,17 @@ class MeasuredCublas {
     int (*set_workspace)(void*, void*, std::size_t) = nullptr;
     cublas::GemmEx gemm = nullptr;
   };
+  [[nodiscard]] static Functions cublas_functions(const SharedLibrary& library);
+
   SharedLibrary library_;
   Functions functions_;
-  void* handle_ = nullptr;
+  LibraryObject handle_;
 };
 
-/// Runs a 3x3 convolution of 8 x 64 x 32 x 32 floats to as many, and both of its gradients, in
-/// `memory` of at least measured_convolution_bytes. Waits for nothing. Returns cuDNN's version,
-/// "9.19.0".
+/// The least device memory that run_convolutions() needs.
 inline constexpr std::size_t measured_convolution_bytes = std::size_t{64} << 20;
+/// Runs a 3x3 convolution from 8 x 64 x 32 x 32 floats to as many, and both of its gradients, in
+/// `memory`. Asynchronous. Returns cuDNN's version, "9.19.0".
 [[nodiscard]] std::string run_convolutions(const SharedLibrary& cudnn, DevicePointer memory);
 
 }  // namespace stowage

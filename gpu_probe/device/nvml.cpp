@@ -13,7 +13,7 @@
 namespace stowage {
 namespace {
 
-// The interface, from NVML's reference manual. Every call returns 0 for success.
+// NVML's interface, from its reference manual. Every call returns 0 for success.
 using NvmlDevice = struct NvmlDeviceState*;
 
 struct NvmlMemory {
@@ -26,7 +26,7 @@ struct NvmlPci {
   char bus_id[32];
 };
 
-/// Of nvmlDeviceGet...RunningProcesses_v2 and _v3.
+/// One process in the list of nvmlDeviceGet...RunningProcesses_v2 and _v3.
 struct NvmlProcess {
   unsigned pid;
   unsigned long long memory;
@@ -53,7 +53,7 @@ struct Nvml {
   int (*link_width)(NvmlDevice, unsigned*) = nullptr;
   int (*most_link_generation)(NvmlDevice, unsigned*) = nullptr;
   int (*most_link_width)(NvmlDevice, unsigned*) = nullptr;
-  // Null where the driver is older.
+  // Null where the driver is too old.
   ReadProcesses computing = nullptr, drawing = nullptr;
   int (*mig_mode)(NvmlDevice, unsigned* now, unsigned* pending) = nullptr;
   int (*most_instances)(NvmlDevice, unsigned*) = nullptr;
@@ -116,7 +116,7 @@ std::string program_of(std::int64_t pid) {
   return name;
 }
 
-/// Those of one kind; none where the driver does not tell.
+/// The processes of one kind; none where the driver does not tell.
 std::vector<NvmlProcess> processes_of(ReadProcesses read, NvmlDevice device) {
   if (read == nullptr) return {};
   std::vector<NvmlProcess> found(64);
@@ -163,7 +163,7 @@ void read_instances(const Nvml& nvml, NvmlDevice device, ProbedGpu& gpu) {
   if (nvml.most_instances(device, &most) != 0) return;
   for (unsigned i = 0; i < most; ++i) {
     NvmlDevice part = nullptr;
-    if (nvml.instance(device, i, &part) != 0) continue;  // not every number is taken
+    if (nvml.instance(device, i, &part) != 0) continue;  // not every number stands for an instance
     MigInstance instance{.name = text_of(nvml.name, part), .uuid = text_of(nvml.uuid, part)};
     read_memory(nvml, part, instance.total, instance.free, nullptr);
     gpu.instances.push_back(std::move(instance));
@@ -191,7 +191,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// NVML writes the PCI domain with eight digits, CUDA with four.
+// Compares PCI addresses. NVML writes the domain with eight digits, CUDA with four.
 bool is_same_bus(const std::string& a, const std::string& b) {
   const std::string& longer = a.size() < b.size() ? b : a;
   const std::string& shorter = a.size() < b.size() ? a : b;

@@ -1,4 +1,4 @@
-// NVML through its C interface, as far as probe() needs it. NVML's own header is not needed.
+// NVML through its C interface: the part that probe() needs, without NVML's header.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,19 @@ namespace stowage {
 struct NvmlReport {
   std::vector<ProbedGpu> gpus;
   std::string driver, cuda;
-  std::string error;  ///< why there is nothing to report: no library, or NVML's words
+  std::string error;  ///< why nothing is reported: no library, or NVML's words
 };
 
 [[nodiscard]] NvmlReport read_nvml(const std::string& library);
 
-/// What is in use of the GPU at this address, by all processes; nullopt: NVML cannot be asked, or
-/// does not see it.
+/// The memory of the GPU at this PCI address that is in use, by all processes. Nullopt: NVML cannot
+/// be asked, or does not see the GPU.
 [[nodiscard]] std::optional<Bytes> used_by_nvml(const std::string& library,
                                                 const std::string& pci_bus_id);
 
-/// Sets ordinal and cuda_total from libcuda, by PCI bus id. libcuda shows what CUDA_VISIBLE_DEVICES
-/// names, of a divided GPU one instance. False, and nothing set: libcuda is missing or refuses.
+/// Sets ordinal and cuda_total of the GPUs that libcuda shows, found by their PCI addresses.
+/// libcuda shows those that CUDA_VISIBLE_DEVICES names, and one instance of a divided GPU. Returns
+/// false and sets nothing where libcuda is missing or refuses.
 [[nodiscard]] bool read_cuda_devices(const std::string& library, std::vector<ProbedGpu>& gpus);
 
 }  // namespace stowage

@@ -9,8 +9,8 @@
 namespace stowage {
 namespace {
 
-/// A divided GPU has as much free as the instance that CUDA shows: told apart by its total. Where
-/// NVML tells no memory, all of it.
+/// The GPU's free memory: of a divided GPU that of the instance that CUDA shows, which is
+/// recognised by its total; all of it where NVML does not tell.
 Bytes free_of(const ProbedGpu& gpu, Bytes cuda_total) {
   if (gpu.total == Bytes()) return cuda_total;
   if (!gpu.is_divided || !gpu.cuda_total) return gpu.free;
@@ -32,7 +32,7 @@ Card card_by_rule(const ProbedGpu& gpu) {
 }
 
 Result<std::size_t> present_gpu(const Probe& probe) {
-  if (probe.gpus.empty()) return failure(probe.why_no_gpu);
+  if (probe.gpus.empty()) return failure(probe.no_gpu_reason);
   for (std::size_t i = 0; i < probe.gpus.size(); ++i) {
     if (probe.gpus[i].ordinal == 0) return i;
   }

@@ -1,8 +1,8 @@
-// The GPU that is in this machine, as a Card: `--gpu here`.
+// PresentCard: the GPU of this machine as a Card (`--gpu here`).
 //
-// It is the first that CUDA shows, which is the one that a program on this machine takes. What the
-// driver says (name, totals, compute capability) is the driver's; the rest is the catalogue's, or
-// by rule where the catalogue has no such card.
+// It is the first GPU that CUDA shows, which a program on this machine would use. Name, totals and
+// compute capability come from the driver. The other figures come from the catalogue or, where the
+// catalogue does not have the card, from rules.
 #pragma once
 
 #include <string>
@@ -12,20 +12,22 @@
 
 namespace stowage {
 
-/// The index in probe.gpus of the first GPU that CUDA shows. Errors: there is none, and why (no
-/// driver, hidden by CUDA_VISIBLE_DEVICES, libcuda cannot be asked).
+/// The index in probe.gpus of the first GPU that CUDA shows. Errors: there is none, with the reason
+/// (no driver, hidden by CUDA_VISIBLE_DEVICES, libcuda cannot be asked).
 [[nodiscard]] Result<std::size_t> present_gpu(const Probe& probe);
 
-/// A GPU that the catalogue lacks: totals and compute capability are the driver's.
+/// A card for a GPU that the catalogue does not have: totals and compute capability from the
+/// driver, the rest by rule.
 [[nodiscard]] Card card_by_rule(const ProbedGpu& gpu);
 
 struct PresentCard {
   Card card;
-  Bytes in_use;      ///< by others, of the card's cuda_total
-  std::string note;  ///< what was assumed; empty: nothing
+  Bytes in_use;      ///< the part of the card's cuda_total that others use
+  std::string note;  ///< what was assumed; "": nothing
 };
 
-/// `directory`: the catalogue's. Errors: those of present_gpu; a malformed file of the catalogue.
+/// `directory`: the catalogue's folder. Errors: those of present_gpu; a malformed file of the
+/// catalogue.
 [[nodiscard]] Result<PresentCard> present_card(const Probe& probe, const std::string& directory);
 
 }  // namespace stowage

@@ -24,7 +24,7 @@ std::string read_text(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "" where the line is missing; the text after the colon otherwise.
+// The text after the colon in the line of `key`; "" where there is no such line.
 std::string field(const std::string& text, const std::string& key) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -84,7 +84,7 @@ Probe probe_gpus(const DriverLibraries& libraries) {
   probe.gpus = std::move(nvml.gpus);
   probe.driver = nvml.driver;
   probe.cuda = nvml.cuda;
-  probe.why_no_gpu = nvml.error;
+  probe.no_gpu_reason = nvml.error;
   if (!probe.gpus.empty()) probe.asked_cuda = read_cuda_devices(libraries.cuda, probe.gpus);
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
     probe.visible_devices = visible;
@@ -96,7 +96,7 @@ Probe probe(const DriverLibraries& libraries) {
   Probe probe = probe_gpus(libraries);
   const auto cudnn = cudnn_version();
   if (cudnn) probe.cudnn = *cudnn;
-  if (!cudnn) probe.why_no_cudnn = cudnn.error().front().message;
+  if (!cudnn) probe.no_cudnn_reason = cudnn.error().front().message;
   constexpr int newest_cuda = 13;
   const std::optional<ReleaseVersion> served = parse_version(probe.cuda);
   probe.libraries = found_libraries(served ? served->major : newest_cuda);

@@ -1,5 +1,6 @@
-// cuBLAS's own numbers and functions, without its headers (cublas_api.h, cublasLt.h,
-// library_types.h). Compared with them at build time where they are found (declarations_check.cpp).
+// Values of cuBLAS's enumerations and types of its functions, for programs built without its
+// headers (cublas_api.h, cublasLt.h, library_types.h). Where the build finds those,
+// declarations_check.cpp compares them.
 #pragma once
 
 #include <array>
@@ -11,26 +12,28 @@ namespace stowage::cublas {
 inline constexpr int not_transposed = 0, transposed = 1;
 inline constexpr int float32 = 0, float64 = 1, float16 = 2, bfloat16 = 14;
 inline constexpr int compute_32 = 68, compute_32_fast_tf32 = 77, compute_64 = 70;
-inline constexpr int usual_algorithm = -1;
+inline constexpr int default_algorithm = -1;
 
-/// cublasGemmEx: handle, sides, m, n, k, alpha, a, its type and leading dimension, b, beta, c, the
-/// format of sums, the algorithm.
+/// The type of cublasGemmEx. Arguments: the handle; whether a and b are transposed; m, n, k; alpha;
+/// a with its type and leading dimension; b and c likewise, with beta before c; the format of sums;
+/// the algorithm.
 using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int,
                        const void*, int, int, const void*, void*, int, int, int, int);
 
-// cuBLASLt: products whose algorithm and workspace are the caller's choice. Descriptors are opaque.
+// cuBLASLt: products whose algorithm and workspace the caller chooses. Descriptors are opaque.
 
-// Of a product's description, of a matrix's layout, and of what is asked of an algorithm.
+// Attributes of a product's descriptor, of a matrix's layout, and of the preferences for an
+// algorithm.
 inline constexpr int side_of_a = 3, side_of_b = 4;
 inline constexpr int batch_count = 5, batch_distance = 6;
 inline constexpr int most_workspace = 1;
-inline constexpr std::array<int, 4> least_alignment{5, 6, 7, 8};  ///< of a, b, c and d
+inline constexpr std::array<int, 4> least_alignment{5, 6, 7, 8};  ///< of a, b, c, d
 
 struct Algorithm {
   std::uint64_t opaque[8];
 };
 
-/// What an algorithm is proposed with.
+/// An algorithm that the heuristic proposes: cublasLtMatmulHeuristicResult_t.
 struct Proposal {
   Algorithm algorithm;
   std::size_t workspace;
@@ -39,8 +42,7 @@ struct Proposal {
   int reserved[4];
 };
 
-/// FUNCTION(name here, symbol of the library, arguments). All return cuBLAS's status, 0 for
-/// success.
+/// FUNCTION(our name, the library's symbol, arguments). All return cuBLAS's status, 0 for success.
 #define STOWAGE_CUBLAS_LT_FUNCTIONS(FUNCTION)                                                     \
   FUNCTION(create, cublasLtCreate, (void** handle))                                               \
   FUNCTION(destroy, cublasLtDestroy, (void* handle))                                              \

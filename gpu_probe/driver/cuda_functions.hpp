@@ -1,8 +1,8 @@
-// The CUDA driver's functions that we call: one table, from which their types, their loading and
-// the drivers of the tests are made.
+// CudaDriver: the CUDA driver's functions that we call. One table holds them; their types, their
+// loading and the tests' drivers are made from it.
 //
-// As the driver API's documentation gives them (CUDA 12 and 13), without CUDA's headers. What cuDNN
-// looks up for itself is another list, that of driver_stand_in/.
+// Declared as in the driver API's documentation (CUDA 12 and 13), without CUDA's headers.
+// driver_stand_in/ has another list: the functions that cuDNN looks up.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace stowage {
 using DevicePointer = std::uint64_t;  ///< CUdeviceptr
 using CudaDeviceNumber = int;         ///< CUdevice
 
-/// FUNCTION(name here, symbol of the library, arguments). All return CUDA's error number, 0 for
-/// success. Those that ask about devices; every driver since CUDA 6.0 has them.
+/// FUNCTION(our name, the library's symbol, arguments). All return CUDA's error number, 0 for
+/// success. These ask about devices; every driver since CUDA 6.0 has them.
 #define STOWAGE_CUDA_QUERIES(FUNCTION)                                             \
   FUNCTION(init, cuInit, (unsigned flags))                                         \
   FUNCTION(error_text, cuGetErrorString, (int error, const char** text))           \
@@ -84,7 +84,7 @@ using CudaDeviceNumber = int;         ///< CUdevice
   FUNCTION(stream_waits_for_value, cuStreamWaitValue64_v2, /* CUDA 11.7 */                         \
            (void* stream, stowage::DevicePointer address, std::uint64_t value, unsigned flags))
 
-/// What came later, null in older drivers.
+/// Functions that older drivers lack; there they are null.
 #define STOWAGE_LATER_CUDA_FUNCTIONS(FUNCTION) \
   FUNCTION(loading_mode, cuModuleGetLoadingMode, (int* mode)) /* CUDA 11.7 */
 
@@ -97,16 +97,16 @@ struct CudaFunctions {
 #undef STOWAGE_DECLARE
 };
 
-/// A driver, loaded by its name. No context, no call yet.
+/// A driver, loaded by its name. Loading it creates no context and calls no function.
 class CudaDriver {
  public:
   explicit CudaDriver(const std::string& library = "libcuda.so.1");
 
-  /// Whether there is one: the stand-in is none.
+  /// Whether a driver was loaded. The stand-in does not count as one.
   [[nodiscard]] bool is_there() const { return absence_.empty(); }
-  /// Why there is none, in the loader's words.
+  /// Why there is no driver, in the loader's words; "" where there is one.
   [[nodiscard]] const std::string& absence() const { return absence_; }
-  /// The first of the functions that it lacks; "" where it has all.
+  /// The first function of a table that the driver lacks; "" where it has all.
   [[nodiscard]] const std::string& lacking_query() const { return lacking_query_; }
   [[nodiscard]] const std::string& lacking_call() const { return lacking_call_; }
   [[nodiscard]] const std::string& lacking_lane_call() const { return lacking_lane_call_; }

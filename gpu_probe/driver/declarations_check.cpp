@@ -1,5 +1,5 @@
-// Compares our declarations of the CUDA driver's and cuBLAS's functions with their headers. Built
-// only where those are found; it has nothing but assertions.
+// Compares our declarations of the CUDA driver's, cuBLAS's and NVRTC's functions with their
+// headers, at build time. Built only where those headers are found.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -15,7 +15,8 @@
 namespace stowage {
 namespace {
 
-/// Handed over alike: two pointers, or two numbers of one size and kind.
+/// Whether two types are passed in the same way: both are pointers, or numbers of one size and
+/// kind.
 template <class Ours, class Theirs>
 constexpr bool alike = std::is_pointer_v<Ours>
                            ? std::is_pointer_v<Theirs>
@@ -54,7 +55,7 @@ STOWAGE_NVRTC_FUNCTIONS(STOWAGE_COMPARE)
 static_assert(same_call<int (*)(int), int (*)(nvrtcResult)>);
 static_assert(std::is_same_v<decltype(&::nvrtcGetErrorString), const char* (*)(nvrtcResult)>);
 
-// Of the functions named alike, those that take cuBLAS's own word for the format of sums.
+// The overload of cublasGemmEx that takes cuBLAS's own type for the format of sums.
 using TheirGemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int,
                                        int, int, const void*, const void*, cudaDataType, int,
                                        const void*, cudaDataType, int, const void*, void*,
@@ -67,7 +68,7 @@ static_assert(cublas::float32 == CUDA_R_32F && cublas::float64 == CUDA_R_64F &&
 static_assert(cublas::compute_32 == CUBLAS_COMPUTE_32F &&
               cublas::compute_32_fast_tf32 == CUBLAS_COMPUTE_32F_FAST_TF32 &&
               cublas::compute_64 == CUBLAS_COMPUTE_64F &&
-              cublas::usual_algorithm == CUBLAS_GEMM_DEFAULT);
+              cublas::default_algorithm == CUBLAS_GEMM_DEFAULT);
 
 #define STOWAGE_COMPARE(name, symbol, arguments) \
   static_assert(same_call<decltype(cublas::LtFunctions::name), decltype(&::symbol)>, #symbol);

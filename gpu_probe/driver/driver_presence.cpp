@@ -27,7 +27,7 @@ Result<void> load() {
 
 }  // namespace
 
-Result<void> have_some_driver() {
+Result<void> ensure_driver_loads() {
   static const Result<void> loaded = load();
   return loaded;
 }

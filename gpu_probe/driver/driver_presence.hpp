@@ -1,5 +1,5 @@
-// cuDNN weighs its attention engines, and 9.28 anything at all, only where libcuda.so.1 can be
-// loaded; see driver_stand_in/.
+// Makes libcuda.so.1 loadable for cuDNN. Without it cuDNN does not tell the workspaces of its
+// attention engines, and cuDNN 9.28 does not start; see driver_stand_in/.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -7,11 +7,11 @@
 
 namespace stowage {
 
-/// Afterwards libcuda.so.1 can be loaded in this process: the driver, or, where there is none, the
-/// stand-in that is built beside the program. Errors: neither is there.
-[[nodiscard]] Result<void> have_some_driver();
+/// Loads libcuda.so.1 into this process: the driver or, where there is none, the stand-in that is
+/// built beside the program. Errors: both are missing.
+[[nodiscard]] Result<void> ensure_driver_loads();
 
-/// Whether what was opened is the stand-in: no driver.
+/// Whether an opened libcuda.so.1 is the stand-in.
 [[nodiscard]] bool is_driver_stand_in(const SharedLibrary& library);
 
 }  // namespace stowage

@@ -1,7 +1,8 @@
-// NVIDIA's libraries as a run on the GPU would find them: cuBLAS for products, NVRTC for kernels of
-// our own. (cuDNN: gpu_probe/cudnn.)
+// The libraries of NVIDIA's that a run on the GPU would load: cuBLAS for products, NVRTC for our
+// own kernels. (cuDNN: gpu_probe/cudnn.)
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,15 @@ namespace stowage {
 
 struct FoundLibrary {
   std::string name;     ///< "cuBLAS"
-  std::string version;  ///< "13.1.0"; "": there is none
-  std::string file;     ///< where the loader found it
+  std::string version;  ///< "13.1.0"; "": the library was not found
+  std::string file;     ///< that the loader opened
 };
 
-/// Of CUDA's major version `newest` and older. Each is loaded; nothing of a GPU is touched.
+/// "13.1.0" for 130100: how cuBLAS and cuDNN number their versions.
+[[nodiscard]] std::string library_version_text(std::size_t number);
+
+/// The libraries of CUDA's major version `newest` or older. Loads each of them; does not use the
+/// GPU.
 [[nodiscard]] std::vector<FoundLibrary> found_libraries(int newest);
 
 }  // namespace stowage

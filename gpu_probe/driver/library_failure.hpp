@@ -1,5 +1,5 @@
-// LibraryFailure: a call of one of NVIDIA's libraries went wrong. Thrown within gpu_probe/, and
-// caught where an answer is made of it.
+// LibraryFailure: the exception for a failed call of one of NVIDIA's libraries. It is thrown within
+// gpu_probe/ and caught where a Result is made.
 #pragma once
 
 #include <fmt/format.h>

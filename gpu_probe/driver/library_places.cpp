@@ -26,8 +26,8 @@ ChosenFolders& chosen() {
   return folders;
 }
 
-/// What a library's files are called, the newest first, and where wheels put them: cuDNN's own,
-/// those of CUDA 12 one each, those of CUDA 13 in one folder.
+/// The file names of a library, newest first, and the folders that wheels put it into: cuDNN has
+/// its own, each library of CUDA 12 has its own, the libraries of CUDA 13 share one.
 struct LibraryNames {
   std::vector<std::string> files;
   std::vector<std::string> wheels;
@@ -86,7 +86,7 @@ class Places {
     for (const std::string& wheel : names_.wheels) add_root(packages / "nvidia" / wheel);
   }
 
-  /// The prefix of a Python: of an environment, or /usr.
+  /// Adds the packages of a Python. `prefix`: that of an environment, or /usr.
   void add_prefix(const fs::path& prefix) {
     for (const char* folder : {"lib", "lib64"}) {
       for (const fs::path& python : entries(prefix / folder, "python3")) {

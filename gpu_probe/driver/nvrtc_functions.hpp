@@ -1,5 +1,5 @@
-// NVRTC's functions that are used, as its documentation declares them (CUDA 12 and 13).
-// declarations_check.cpp compares them with its header where the build finds that.
+// NvrtcFunctions: the functions of NVRTC that we call, declared as in its documentation (CUDA 12
+// and 13). Where the build finds NVRTC's header, declarations_check.cpp compares them.
 #pragma once
 
 #include <cstddef>

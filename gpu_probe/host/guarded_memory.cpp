@@ -11,7 +11,7 @@
 namespace stowage {
 namespace {
 
-constexpr Bytes line{64};  // the least alignment that vector kernels may count on
+constexpr Bytes line{64};  // the alignment that vector kernels may rely on
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// GuardedMemory: bytes between two inaccessible pages.
+// GuardedMemory: memory between two inaccessible pages.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ class GuardedMemory {
   GuardedMemory& operator=(GuardedMemory&& other) noexcept;
   ~GuardedMemory();
 
-  /// At least `bytes`, ending (rounded up to 64 bytes) where an inaccessible page begins. Errors:
-  /// the system's, with the size.
+  /// At least `bytes`, rounded up to 64 bytes, whose end is the beginning of an inaccessible page.
+  /// Errors: the system's words, with the size.
   [[nodiscard]] static Result<GuardedMemory> of(Bytes bytes);
   [[nodiscard]] std::byte* base() const { return base_; }
 

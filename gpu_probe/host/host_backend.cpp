@@ -17,7 +17,7 @@
 namespace stowage {
 namespace {
 
-constexpr int scribble = 0xFF;  // NaN in every floating-point format
+constexpr int poison_byte = 0xFF;  // NaN in every floating-point format
 
 std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); }
 
@@ -30,7 +30,7 @@ class HostBackend final : public Backend {
     auto gpu = GuardedMemory::of(sizes.gpu), host = GuardedMemory::of(sizes.host);
     if (!gpu) return tl::unexpected(gpu.error());
     if (!host) return tl::unexpected(host.error());
-    cpu_.reset();  // whatever runs there uses the old arenas
+    cpu_.reset();  // its kernels use the old arenas
     gpu_ = std::move(*gpu);
     host_ = std::move(*host);
     lanes_ = {};
@@ -40,7 +40,7 @@ class HostBackend final : public Backend {
     return {};
   }
   void release() noexcept override {
-    cpu_.reset();  // whatever runs there uses the arenas
+    cpu_.reset();  // its kernels use the arenas
     gpu_ = GuardedMemory();
     host_ = GuardedMemory();
     lanes_ = {};
@@ -50,7 +50,7 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] Result<Ticket> run(const KernelCall& call) override {
     if (call.workspace != nullptr) {
-      std::memset(call.workspace, scribble, size(call.workspace_bytes));
+      std::memset(call.workspace, poison_byte, size(call.workspace_bytes));
     }
     const Ticket ticket = next_ticket();
     if (call.device == Device::cpu) {
@@ -166,8 +166,8 @@ class HostBackend final : public Backend {
     return {};
   }
 
-  /// Waits for a kernel of the CPU's lane. Runs the copy, if it still waits: after those before it
-  /// on its lane and what it waits for.
+  /// Waits for the ticket: for a kernel of the CPU's lane; runs a copy that has not run yet, after
+  /// the copies before it on its lane and the tickets that it waits for.
   Result<void> finish(Ticket ticket) {
     if (cpu_ != nullptr && cpu_->has(ticket)) return note(cpu_->wait_for(ticket));
     for (Lane& lane : lanes_) {
@@ -195,8 +195,8 @@ class HostBackend final : public Backend {
   std::array<Lane, 2> lanes_;
   CopyTiming timing_;
   Clock::time_point start_;
-  std::int64_t first_ = 0;                      // of the tickets that are not forgotten
-  std::vector<std::optional<TimeSpan>> spans_;  // of those; none: it has not run
+  std::int64_t first_ = 0;                      // the first ticket that is not forgotten
+  std::vector<std::optional<TimeSpan>> spans_;  // by ticket, from first_ on; none: it has not run
   std::unique_ptr<KernelLane> cpu_;             // the last member: its thread uses the arenas
 };
 

@@ -1,12 +1,14 @@
-// HostBackend: a plan's step on the CPU, the "GPU" being an arena in host memory.
+// HostBackend: runs a plan's step on the CPU, with an arena in host memory in the GPU's place.
 //
-// The arena of the planned size lies in a mapping of its own between inaccessible pages, its end
-// (in units of 64 bytes) against the second: a kernel that runs over the arena's end dies there and
-// then rather than spoil what lies behind. (Within the arena, the padded run's canaries tell:
-// executor.hpp.) The GPU's kernels run when they are called, the CPU's on a thread of their own
-// (kernel_lane.hpp); copies run early or late, as set_copy_timing says, each lane in its order and
-// after what it was told to wait for. A workspace is overwritten by each kernel that has one: the
-// host kernels need none, but a GPU's may use all of it.
+// The arena has the planned size and lies between two inaccessible pages; its end, in units of 64
+// bytes, is the beginning of the second page. A kernel that writes past the arena's end stops the
+// program there and then instead of spoiling other memory. (Errors within the arena are found by
+// the canaries of the padded run: executor.hpp.)
+//
+// The GPU's kernels run when they are called, the CPU's kernels on a thread of their own
+// (kernel_lane.hpp). Copies run early or late, as set_copy_timing says: each lane in its order, and
+// each copy after the tickets that it waits for. A kernel that has a workspace overwrites all of
+// it: the host's kernels need none, but a GPU's kernels may use all of theirs.
 #pragma once
 
 #include <memory>

@@ -38,10 +38,10 @@ std::vector<DataType> types_of(std::span<const TensorArgument> arguments) {
   return types;
 }
 
-// Below that a thread takes longer to begin than it saves.
+// With fewer elements, starting a thread takes longer than it saves.
 constexpr std::int64_t elements_worth_a_thread = std::int64_t{1} << 18;
 
-/// Its indices on as many threads as every kernel has; they do not depend on each other.
+/// Runs a launch on the threads that every kernel has. Its indices do not depend on each other.
 void run_in_parts(const kernels::Launch& launch) {
   const std::int64_t elements = launch.count * launch.elements;
   const std::int64_t threads = elements < elements_worth_a_thread ? 1 : host_kernel_threads;
@@ -73,8 +73,8 @@ Result<void> run_own_kernel(const KernelCall& call) {
 std::string_view host_kernels_build() { return STOWAGE_HOST_KERNELS_BUILD; }
 
 Result<const HostKernelTable*> load_host_kernels(const std::filesystem::path& file) {
-  // GNU's OpenMP reads this when it is loaded: threads that wait should sleep, since kernels are
-  // short and the machine may be shared. A user's own choice stays.
+  // GNU's OpenMP reads this variable when it is loaded. Waiting threads should sleep, since kernels
+  // are short and the machine may be shared. A value that the user has set stays.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   void* const module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
@@ -85,7 +85,7 @@ Result<const HostKernelTable*> load_host_kernels(const std::filesystem::path& fi
   if (entry == nullptr) {
     return failure(fmt::format("'{}' holds no host kernels", file.string()));
   }
-  // Modules before this entry say nothing.
+  // Older modules do not have this function.
   const auto build =
       reinterpret_cast<HostKernelsBuildEntry>(dlsym(module, host_kernels_build_entry));
   const std::string_view found = build == nullptr ? "unknown" : build();

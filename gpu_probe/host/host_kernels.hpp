@@ -1,8 +1,8 @@
-// Where the host kernels come from: the module libstowage_host_kernels.so, loaded on first use.
+// Loads the host kernels from the module libstowage_host_kernels.so, at the first call.
 //
-// It is looked for beside the running program, in the folder above (the build tree's tests), and in
-// ../lib/stowage (an installed program). A module of another build is refused: its kernels would
-// take the program's calls for something else.
+// The module is looked for beside the running program, in the folder above (the build tree's
+// tests), and in ../lib/stowage (an installed program). A module of another build is refused, since
+// it could read the program's calls wrongly.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,20 @@
 
 namespace stowage {
 
-/// The loaded kernels, which use `host_kernel_threads` threads; the same object on every call, kept
-/// until the program ends. Errors: the module is not there or does not load (the loader's words).
+/// The loaded kernels. They use `host_kernel_threads` threads. Every call returns the same object,
+/// which stays until the program ends. Errors: the module is missing or does not load (the loader's
+/// words).
 [[nodiscard]] Result<const HostKernelTable*> host_kernels();
 
-/// As host_kernels, from one file. Errors: it does not load, is no such module, or is of another
-/// build.
+/// As host_kernels(), from one file. Errors: it does not load, is not such a module, or is of
+/// another build.
 [[nodiscard]] Result<const HostKernelTable*> load_host_kernels(const std::filesystem::path& file);
 
-/// Of the program: a hash over the kernels, their interface and the compiler. A module says its
-/// own.
+/// The program's build: a hash over the kernels, their interface and the compiler. A module has a
+/// hash of its own.
 [[nodiscard]] std::string_view host_kernels_build();
 
-/// Fixed, not the machine's number, so that a run gives the same bits on every machine.
+/// The same number on every machine, so that a run gives the same bits everywhere.
 inline constexpr int host_kernel_threads = 2;
 
 /// Runs one kernel to its end on host addresses. Errors name the kernel.

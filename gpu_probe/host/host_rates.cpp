@@ -13,11 +13,11 @@ namespace stowage {
 namespace {
 
 constexpr std::int64_t product_side = 1536;
-constexpr std::int64_t streamed = std::int64_t{1} << 24;  // elements: 64 MiB, beyond every cache
+constexpr std::int64_t streamed = std::int64_t{1} << 24;  // elements: 64 MiB, larger than any cache
 constexpr int repetitions = 5;
 constexpr int calls_at_once = 1000;
 
-/// Numbers with an address, for a kernel.
+/// A vector of numbers as an argument of a kernel.
 class Numbers {
  public:
   explicit Numbers(std::vector<std::int64_t> shape) : shape_(std::move(shape)) {
@@ -34,7 +34,7 @@ class Numbers {
   std::vector<float> values_;
 };
 
-/// Seconds of one call: the best of several, after one that warms up.
+/// Seconds of one call: the best of several, after one to warm up.
 Result<double> seconds_of(Kernel kernel, const std::vector<TensorArgument>& reads,
                           const std::vector<TensorArgument>& writes, int calls) {
   using Clock = std::chrono::steady_clock;

@@ -1,5 +1,5 @@
-// What the host's kernels reach on this machine: the rates that a plan's nodes on the CPU are
-// timed with.
+// HostRates: the rates that the host's kernels reach on this machine. Plans use them to time the
+// nodes on the CPU.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 namespace stowage {
 
 struct HostRates {
-  double flops = 0;  ///< a second: of a product of square matrices in float32
-  double memory_bandwidth =
-      0;                      ///< bytes a second that a kernel of single elements reads and writes
-  double kernel_latency = 0;  ///< seconds of a kernel with one element
+  double flops = 0;  ///< a second, in a product of square float32 matrices
+  /// Bytes a second that an elementwise kernel reads and writes.
+  double memory_bandwidth = 0;
+  double kernel_latency = 0;  ///< seconds of a kernel on one element
 };
 
-/// The best of five each; takes about a second on an idle machine. Errors: the host's kernels are
-/// not there.
+/// Each rate is the best of five runs; all together take about a second on an idle machine. Errors:
+/// the host's kernels do not load.
 [[nodiscard]] Result<HostRates> measure_host_rates();
 
-/// As `host:` of a calibration (planner/problem/host.hpp). `name`: the machine's, for a remark.
+/// The rates as `host:` in a calibration (planner/problem/host.hpp). `name`: the machine's name,
+/// for a comment.
 [[nodiscard]] std::string host_rates_yaml(const HostRates& rates, std::string_view name);
 
 }  // namespace stowage

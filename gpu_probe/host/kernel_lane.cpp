@@ -20,11 +20,11 @@ KernelLane::~KernelLane() {
   thread_.join();
 }
 
-void KernelLane::push(Ticket ticket, const KernelCall& call, Gates gates) {
+void KernelLane::push(Ticket ticket, const KernelCall& call, Hooks hooks) {
   pending_.push_back(ticket);
   {
     const std::lock_guard lock(mutex_);
-    waiting_.emplace_back(ticket, call, std::move(gates));
+    waiting_.emplace_back(ticket, call, std::move(hooks));
   }
   changed_.notify_all();
 }
@@ -49,8 +49,8 @@ Result<std::vector<KernelLane::Finished>> KernelLane::wait(std::int64_t last) {
 }
 
 Result<KernelLane::Finished> KernelLane::done(const Job& job) const {
-  if (job.gates.before) {
-    if (auto passed = job.gates.before(); !passed) return tl::unexpected(std::move(passed.error()));
+  if (job.hooks.before) {
+    if (auto passed = job.hooks.before(); !passed) return tl::unexpected(std::move(passed.error()));
   }
   const double begin = now_();
   if (auto ran = run_(job.call.get()); !ran) return tl::unexpected(std::move(ran.error()));
@@ -58,7 +58,7 @@ Result<KernelLane::Finished> KernelLane::done(const Job& job) const {
 }
 
 void KernelLane::work() {
-  // The number of threads is one of each thread's own settings.
+  // Each thread has its own setting of the number of threads.
   const auto kernels = host_kernels();
   if (kernels) (*kernels)->set_threads(host_kernel_threads);
   std::unique_lock lock(mutex_);
@@ -67,12 +67,12 @@ void KernelLane::work() {
   while (true) {
     changed_.wait(lock, [&] { return stops_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    // A deque's elements stay where they are while others are pushed behind them.
+    // The address of a deque's element does not change when others are pushed behind it.
     const Job& job = waiting_.front();
     const bool runs = !stops_ && failure_.empty();
     lock.unlock();
     const Result<Finished> finished = runs ? done(job) : Finished{};
-    if (job.gates.after) job.gates.after();
+    if (job.hooks.after) job.hooks.after();
     lock.lock();
     if (!finished) {
       failure_ = finished.error();

@@ -1,10 +1,10 @@
-// KernelLane: a thread that runs host kernels one after the other, beside its owner's.
+// KernelLane: a thread that runs host kernels one after the other, beside its owner's thread.
 //
-// Kernels use as many threads here as anywhere (host_kernel_threads), so that a result is the same
-// bits on either lane. After a kernel that fails the lane runs nothing more; what others wait for
-// is told to them all the same (Gates::after).
+// Kernels use the same number of threads here as elsewhere (host_kernel_threads), so that they give
+// the same bits. After a kernel that fails the lane runs no more kernels, but it still calls
+// Hooks::after for each, so that nobody waits for ever.
 //
-// Thread-safe towards its own thread alone: one owner calls it.
+// Not thread-safe: one owner calls it.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "gpu_probe/backend/backend.hpp"
-#include "gpu_probe/backend/kept_call.hpp"
+#include "gpu_probe/backend/owned_call.hpp"
 #include "gpu_probe/host/host_kernels.hpp"
 
 namespace stowage {
@@ -26,41 +26,41 @@ using RunKernel = std::function<Result<void>(const KernelCall&)>;
 
 class KernelLane {
  public:
-  /// `now`: seconds on the owner's clock, called from the lane's thread, as `run` is. Returns when
-  /// that thread is ready.
+  /// `now`: seconds on the owner's clock. The lane's thread calls it and `run`. Returns when that
+  /// thread is ready.
   explicit KernelLane(std::function<double()> now, RunKernel run = run_host_kernel);
   KernelLane(const KernelLane&) = delete;
   KernelLane& operator=(const KernelLane&) = delete;
-  /// Waits for the kernel that is running; those behind it do not run.
+  /// Waits for the kernel that is running. Kernels behind it do not run.
   ~KernelLane();
 
-  /// What the lane's thread does around a kernel; null: nothing.
-  struct Gates {
-    std::function<Result<void>()> before;  ///< where it fails, the kernel has failed
-    std::function<void()> after;           ///< once for each kernel pushed, whether it ran or not
+  /// What the lane's thread calls before and after a kernel; null: nothing.
+  struct Hooks {
+    std::function<Result<void>()> before;  ///< if it fails, the kernel counts as failed
+    std::function<void()> after;           ///< called for each kernel, also if it did not run
   };
-  /// Keeps a copy of what the call points to.
-  void push(Ticket ticket, const KernelCall& call, Gates gates = {});
-  /// Whether the kernel was pushed here, and no call has returned it.
+  /// Queues a kernel. Copies the call with its attributes and lists of arguments.
+  void push(Ticket ticket, const KernelCall& call, Hooks hooks = {});
+  /// Whether the kernel was pushed, and wait_for() has not returned it yet.
   [[nodiscard]] bool has(Ticket ticket) const;
 
   struct Finished {
     Ticket ticket;
     TimeSpan span;
   };
-  /// Returns once the ticket's kernel and all before it have run: those, but for what an earlier
-  /// call returned. Errors: the first kernel's that failed.
+  /// Waits until the ticket's kernel and all before it have run. Returns those that no earlier call
+  /// has returned. Errors: of the first kernel that failed.
   [[nodiscard]] Result<std::vector<Finished>> wait_for(Ticket ticket);
-  /// The same for all that were pushed.
+  /// As wait_for(), for all kernels that were pushed.
   [[nodiscard]] Result<std::vector<Finished>> wait_for_all();
 
  private:
   struct Job {
-    Job(Ticket of, const KernelCall& what, Gates around)
-        : ticket(of), call(what), gates(std::move(around)) {}
+    Job(Ticket of, const KernelCall& what, Hooks around)
+        : ticket(of), call(what), hooks(std::move(around)) {}
     Ticket ticket;
-    KeptCall call;
-    Gates gates;
+    OwnedKernelCall call;
+    Hooks hooks;
   };
   void work();
   [[nodiscard]] Result<Finished> done(const Job& job) const;
@@ -68,8 +68,8 @@ class KernelLane {
 
   std::function<double()> now_;
   RunKernel run_;
-  std::deque<Ticket> pending_;  // pushed and not returned; the owner's
-  std::mutex mutex_;            // of all that follows
+  std::deque<Ticket> pending_;  // pushed and not returned; only the owner uses it
+  std::mutex mutex_;            // guards all that follows
   std::condition_variable changed_;
   std::deque<Job> waiting_;
   std::vector<Finished> finished_;

@@ -1,4 +1,4 @@
-// The source of the kernels of our own, embedded in the program: what NVRTC compiles for a device.
+// The source of our own kernels, embedded in the program: NVRTC compiles it for a device.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace stowage::kernels {
 
-/// A header of bodies/, by the name that the others include it by.
+/// A header of bodies/, with the name by which the others include it.
 struct DeviceHeader {
   const char* name;
   const char* text;
@@ -15,10 +15,10 @@ struct DeviceHeader {
 /// In alphabetical order. Defined in a source that the build writes (cmake/embed_sources.cmake).
 [[nodiscard]] std::span<const DeviceHeader> device_headers();
 
-/// A program that includes them all.
+/// A program that includes all of them.
 [[nodiscard]] std::string device_program();
 
-/// "stowage::body::each_index<...>": the function that a launch of the body calls.
+/// The name of the function that a launch of the body calls: "stowage::body::each_index<...>".
 [[nodiscard]] std::string device_function(std::string_view body, bool in_groups);
 
 }  // namespace stowage::kernels

@@ -15,12 +15,12 @@ namespace {
 
 constexpr Bytes staging_bytes = 4_MiB;
 
-/// What a ticket stands for.
+/// The kernel or copy that a ticket stands for.
 struct Work {
-  std::optional<Lane> lane;      ///< none: the CPU's
-  LaneEvent begin, end;          ///< of a lane
-  std::uint64_t signal = 0;      ///< of the CPU's lane: its count once the kernel is done
-  std::optional<TimeSpan> span;  ///< of the CPU's lane, once it is known
+  std::optional<Lane> lane;      ///< none: the CPU's lane
+  LaneEvent begin, end;          ///< on a lane of the device
+  std::uint64_t signal = 0;      ///< on the CPU's lane: the count once the kernel is done
+  std::optional<TimeSpan> span;  ///< on the CPU's lane, once it is known
 };
 
 class LanedBackend final : public Backend {
@@ -69,7 +69,7 @@ class LanedBackend final : public Backend {
   [[nodiscard]] double now() const {
     return std::chrono::duration<double>(Clock::now() - start_time_).count();
   }
-  /// Ends what is under way, whatever has failed, and gives the arenas back.
+  /// Stops the lanes, whatever has failed, and frees the arenas.
   void give_back() noexcept;
   [[nodiscard]] Result<void> start_clock();
   Ticket add(const Work& work) {
@@ -91,12 +91,12 @@ class LanedBackend final : public Backend {
   std::byte* gpu_ = nullptr;
   std::byte* host_ = nullptr;
   std::byte* staging_ = nullptr;  // pinned
-  std::int64_t first_ = 0;        // of the tickets that are not forgotten
-  std::deque<Work> works_;        // of those
+  std::int64_t first_ = 0;        // the first ticket that is not forgotten
+  std::deque<Work> works_;        // by ticket, from first_ on
   std::array<CopyCount, 2> counts_;
-  std::uint64_t pushed_ = 0;  // kernels of the CPU's lane, since the device forgot its events
-  bool filled_ = false;       // since last_fill_
-  LaneEvent last_fill_;       // of the compute lane, behind fill_gpu(); none: copies need not wait
+  std::uint64_t pushed_ = 0;  // kernels of the CPU's lane since the device forgot its events
+  bool filled_ = false;       // fill_gpu() was called after last_fill_
+  LaneEvent last_fill_;       // on the compute lane, behind fill_gpu(); none: copies need not wait
   LaneEvent start_;
   Clock::time_point start_time_;     // of start_
   std::unique_ptr<KernelLane> cpu_;  // the last member: its thread uses the others
@@ -104,7 +104,7 @@ class LanedBackend final : public Backend {
 
 void LanedBackend::give_back() noexcept {
   cpu_.reset();
-  // Where this fails the device is lost, and its memory may be given back.
+  // If this fails the device is lost, and its memory may be freed.
   static_cast<void>(device_->synchronize());
   if (gpu_ != nullptr) device_->free(gpu_);
   if (host_ != nullptr) device_->free_host(host_);
@@ -241,7 +241,8 @@ Result<TimeSpan> LanedBackend::ran(Ticket ticket) const {
   const Work& of = work(ticket);
   if (of.span) return *of.span;
   if (!of.lane) return failure(fmt::format("ticket {} has not run", ticket.id));
-  // Seconds come as single-precision milliseconds: of neighbouring events they are the most exact.
+  // CUDA gives seconds as single-precision milliseconds, which are most exact between neighbouring
+  // events.
   const auto begin = device_->seconds_between(start_, of.begin);
   if (!begin) return tl::unexpected(begin.error());
   const auto took = device_->seconds_between(of.begin, of.end);

@@ -1,10 +1,12 @@
-// A backend over whatever device has lanes (lane_device.hpp): where plans run beside real copies.
+// LanedBackend: a backend over a device that has lanes (lane_device.hpp), on which copies really
+// run beside kernels.
 //
-// Kernels of the GPU are queued on the compute lane, copies on theirs; a lane waits for another by
-// events, and exactly where it is told to. Kernels of the CPU run on a thread of their own, each
-// after an event of the compute lane; what waits for them waits for a signal, which comes even when
-// a kernel fails, so that no lane waits for ever. Both arenas are allocated once a run. Bytes that
-// are set up, poisoned or read for a comparison go over the compute lane.
+// Kernels of the GPU are queued on the compute lane, copies on the lane of their direction. A lane
+// waits for another by events, and only where it is told to. Kernels of the CPU run on a thread of
+// their own, each after an event of the compute lane. Work that waits for them waits for a signal,
+// which comes even if a kernel fails, so that no lane waits for ever. Both arenas are allocated
+// once for a run. Bytes that are set, poisoned or read for a comparison are copied on the compute
+// lane.
 #pragma once
 
 #include <memory>
@@ -15,7 +17,7 @@
 
 namespace stowage {
 
-/// `run_on_cpu` is called from the CPU's lane.
+/// The CPU's lane calls `run_on_cpu`.
 [[nodiscard]] std::unique_ptr<Backend> laned_backend(std::unique_ptr<LaneDevice> device,
                                                      RunKernel run_on_cpu = run_host_kernel);
 

@@ -1,5 +1,5 @@
-// What an execution does to its two arenas besides its kernels and copies: places and their bounds,
-// values that are written and read, poison, canaries.
+// The arena part of PlanExecution: it writes and reads values, poisons places, and puts and checks
+// canaries, all within the bounds of the two arenas.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,40 +14,43 @@ constexpr std::byte canary{0xA5};
 
 }  // namespace
 
-/// Before the host's arena is used from here: what has ended in the plan may still be under way.
-void PlanExecution::host_waits() {
+/// Called before the host's arena is used from here: work that has ended in the plan may still be
+/// running.
+void PlanExecution::wait_for_host_arena() {
   if (ended_.empty()) return;
-  need(backend_.host_waits_for(ended_), "waiting for what has ended");
+  value_or_stop(backend_.host_waits_for(ended_), "waiting for what has ended");
   ended_.clear();
 }
 
 void PlanExecution::write(Device side, std::byte* to, const std::byte* from, Bytes size,
                           StorageId id) {
   if (side == Device::cpu) {
-    host_waits();
+    wait_for_host_arena();
     std::copy(from, from + size.count(), to);
   } else {
-    need(backend_.write_gpu(to, from, size), fmt::format("writing '{}' to the GPU", name(id)));
+    value_or_stop(backend_.write_gpu(to, from, size),
+                  fmt::format("writing '{}' to the GPU", name(id)));
   }
 }
 
 void PlanExecution::read(Device side, std::byte* to, const std::byte* from, Bytes size,
                          StorageId id) {
   if (side == Device::cpu) {
-    host_waits();
+    wait_for_host_arena();
     std::copy(from, from + size.count(), to);
   } else {
-    need(backend_.read_gpu(to, from, size), fmt::format("reading '{}' from the GPU", name(id)));
+    value_or_stop(backend_.read_gpu(to, from, size),
+                  fmt::format("reading '{}' from the GPU", name(id)));
   }
 }
 
 void PlanExecution::fill(Device side, std::byte* to, std::byte value, Bytes size,
                          const std::string& what) {
   if (side == Device::cpu) {
-    host_waits();
+    wait_for_host_arena();
     std::fill(to, to + size.count(), value);
   } else {
-    need(backend_.fill_gpu(to, value, size), fmt::format("filling {} on the GPU", what));
+    value_or_stop(backend_.fill_gpu(to, value, size), fmt::format("filling {} on the GPU", what));
   }
 }
 
@@ -69,7 +72,7 @@ void PlanExecution::touched(Device side, const std::byte* begin, Bytes size) {
 std::byte* PlanExecution::address(Device side, StorageId id, const std::string& who) {
   const auto residence = book_.residence(side, id);
   if (!residence) {
-    // Nothing to go on with, whatever the options: there is no address.
+    // Without an address the execution cannot go on, whatever the options say.
     if (execution_.violations.empty()) {
       execution_.violations.push_back(
           fmt::format("{} has no address for '{}'", who, graph_.storage(id).name));
@@ -81,7 +84,7 @@ std::byte* PlanExecution::address(Device side, StorageId id, const std::string& 
   return data;
 }
 
-/// Every place lies in its arena; else it has no address.
+/// Stops unless every place lies in its arena: a place outside of it has no address.
 void PlanExecution::check_bounds() {
   const auto check = [&](const std::string& what, Bytes offset, Bytes size, Bytes arena) {
     if (offset >= Bytes(0) && offset + size <= arena) return;

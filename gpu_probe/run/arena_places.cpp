@@ -12,34 +12,36 @@ namespace {
 
 static_assert(canary_bytes.count() % arena_alignment.count() == 0);
 
-/// Something that wants a place during [begin, end).
-struct Tenant {
+/// A residence or workspace that needs a place during some steps.
+struct PlacedBlock {
   StepRange steps;
   Bytes bytes;
   Bytes* offset = nullptr;
 };
 
-/// Gives every tenant the lowest place that is free from its first step on, as far aligned as in a
-/// plan: cuBLAS refuses a workspace that is less (seen on an H100). Returns the arena.
-Bytes place_in_order(std::vector<Tenant> tenants) {
-  std::stable_sort(tenants.begin(), tenants.end(),
-                   [](const Tenant& a, const Tenant& b) { return a.steps.begin < b.steps.begin; });
+/// Gives every block the lowest place that is free from its first step on. Places are aligned as in
+/// a plan: cuBLAS refuses a workspace that is aligned less (seen on an H100). Returns the arena's
+/// size.
+Bytes place_in_order(std::vector<PlacedBlock> blocks) {
+  std::stable_sort(blocks.begin(), blocks.end(), [](const PlacedBlock& a, const PlacedBlock& b) {
+    return a.steps.begin < b.steps.begin;
+  });
   struct Taken {
     Bytes until;
     std::int32_t end;
   };
   std::map<Bytes, Taken> taken;
   Bytes arena;
-  for (const Tenant& tenant : tenants) {
-    std::erase_if(taken, [&](const auto& t) { return t.second.end <= tenant.steps.begin; });
-    const Bytes room = round_up(tenant.bytes + 2 * canary_bytes, arena_alignment);
+  for (const PlacedBlock& block : blocks) {
+    std::erase_if(taken, [&](const auto& t) { return t.second.end <= block.steps.begin; });
+    const Bytes room = round_up(block.bytes + 2 * canary_bytes, arena_alignment);
     Bytes at;
     for (const auto& [offset, other] : taken) {
       if (offset >= at + room) break;
       at = std::max(at, other.until);
     }
-    taken[at] = {at + room, tenant.steps.end};
-    *tenant.offset = at + canary_bytes;
+    taken[at] = {at + room, block.steps.end};
+    *block.offset = at + canary_bytes;
     arena = std::max(arena, at + room);
   }
   return arena;
@@ -73,7 +75,7 @@ ArenaPlaces padded_places(const Plan& plan) {
   places.gpu.resize(gpu.size());
   places.host.resize(host.size());
   places.workspace.resize(plan.nodes.size());
-  std::vector<Tenant> on_gpu, pinned, pageable;
+  std::vector<PlacedBlock> on_gpu, pinned, pageable;
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     on_gpu.push_back({gpu[i].steps, bytes_of(plan, gpu[i]), &places.gpu[i]});
   }

@@ -1,4 +1,4 @@
-// What a plan has happen between its nodes, boundary by boundary; in which order: executor.hpp.
+// Boundary: what a plan begins and ends between two nodes. In which order it happens: executor.hpp.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@
 
 namespace stowage {
 
-/// What begins and what ends at one boundary. Indices: of residences into residences_in's of the
-/// GPU's memory and residences_on's of the host (two_sides.hpp), of copies into Plan::transfers.
+/// Residences on the GPU are indices into residences_in(plan, MemoryKind::device), those on the
+/// host into residences_on(plan, Device::cpu) (two_sides.hpp). Uploads and downloads are indices
+/// into Plan::transfers.
 struct Boundary {
   std::vector<std::size_t> gpu_begins, gpu_ends, host_begins, host_ends;
   std::vector<std::size_t> upload_begins, upload_ends, download_begins, download_ends;
-  std::vector<NodeId> cpu_begins, cpu_ends;  // nodes
+  std::vector<NodeId> cpu_begins, cpu_ends;  ///< nodes of the CPU
 };
 
-/// One more than there are nodes: boundary t lies before node t. Linear.
+/// Boundary t lies before node t; the last one lies behind the last node. Takes linear time.
 [[nodiscard]] std::vector<Boundary> boundaries_of(const Plan& plan);
 
 }  // namespace stowage

@@ -14,7 +14,7 @@
 namespace stowage {
 namespace {
 
-constexpr Bytes largest_workspace = 512_MiB;  // that a convolution may have while it is timed
+constexpr Bytes largest_workspace = 512_MiB;  // of a convolution while it is timed
 
 Result<SizedStep> sized_step_of(const SampledStep& sample, const std::string& models,
                                 double compute_capability) {
@@ -46,7 +46,7 @@ Result<std::vector<KernelSample>> timed_samples(Backend& backend, const SizedSte
 
 }  // namespace
 
-std::vector<SampledStep> usual_samples(double compute_capability) {
+std::vector<SampledStep> default_samples(double compute_capability) {
   const Precision half = compute_capability >= 8 ? Precision::bf16 : Precision::fp16;
   std::vector<SampledStep> samples;
   for (const Precision precision : {Precision::fp32, half}) {

@@ -1,6 +1,6 @@
-// How much others wanted this machine's cores while something ran: the time that the calling
-// thread, which runs the kernels or queues them, could have run and had to wait. The threads that
-// help it are not counted: idle ones spin, and wait for each other.
+// CoreWaits: how much other programs used this machine's cores while something ran. It is the time
+// in which the calling thread, which runs or queues the kernels, could have run and had to wait for
+// a core. Threads that help it do not count: idle ones spin, and wait for each other.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,12 @@
 
 namespace stowage {
 
-/// From its construction to share().
+/// Measures from its construction to share().
 class CoreWaits {
  public:
   CoreWaits();
-  /// Of the time since then, from 0 to 1; nullopt: the system does not say (no
-  /// /proc/thread-self/schedstat). To be called by the same thread.
+  /// The part of that time spent waiting, from 0 to 1. Nullopt: the system does not tell (no
+  /// /proc/thread-self/schedstat). Must be called by the thread that constructed the object.
   [[nodiscard]] std::optional<double> share() const;
 
  private:
@@ -22,8 +22,8 @@ class CoreWaits {
   std::optional<double> waited_;
 };
 
-/// Seconds waited by a thread, of its schedstat: "RAN WAITED TIMES", in nanoseconds. Exposed for
-/// tests.
+/// The seconds that a thread has waited, from the text of its schedstat: "RAN WAITED TIMES", in
+/// nanoseconds. Exposed for tests.
 [[nodiscard]] std::optional<double> seconds_waited(const std::string& schedstat);
 
 }  // namespace stowage

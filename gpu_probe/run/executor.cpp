@@ -19,9 +19,9 @@ void PlanExecution::violation(std::string text) {
   if (options_.stop_at_violation) throw Stop{};
 }
 
-void PlanExecution::follow_book() {
-  const auto& said = book_.violations();
-  while (book_read_ < said.size()) violation(said[book_read_++]);
+void PlanExecution::report_violations_of_book() {
+  const auto& violations = book_.violations();
+  while (book_read_ < violations.size()) violation(violations[book_read_++]);
 }
 
 void PlanExecution::prepare() {
@@ -46,14 +46,14 @@ bool PlanExecution::there_at_start(Device side, const Residence& residence) cons
 void PlanExecution::begin_residence(Device side, std::size_t index) {
   const Residence& residence = book_.residences(side)[index];
   book_.begin_residence(side, index);
-  follow_book();
+  report_violations_of_book();
   std::byte* const data = place(side, index);
   const Bytes size = bytes(residence.storage);
   if (places_.canary > Bytes(0)) put_canaries(side, data, residence.storage);
   if (book_.residence(side, residence.storage) != index) return;
   if (!there_at_start(side, residence)) return;
   const bool persists = graph_.storage(residence.storage).persistence == Persistence::persistent;
-  if (number_ == 1 || !persists) {
+  if (step_number_ == 1 || !persists) {
     write(side, data, initial_[residence.storage.index()].data(), size, residence.storage);
   }
   book_.loaded(side, residence.storage);
@@ -62,23 +62,24 @@ void PlanExecution::begin_residence(Device side, std::size_t index) {
 void PlanExecution::end_residence(Device side, std::size_t index, std::int32_t step) {
   const Residence& residence = book_.residences(side)[index];
   book_.end_residence(side, index, step);
-  follow_book();
+  report_violations_of_book();
   poison_place(side, place(side, index), residence.storage);
 }
 
 void PlanExecution::begin_transfer(std::size_t index) {
   const Transfer& t = plan_.transfers[index];
   book_.begin_transfer(index);
-  follow_book();
+  report_violations_of_book();
   const std::string who = fmt::format("a copy of '{}'", graph_.storage(t.storage).name);
   std::byte* const gpu = address(Device::gpu, t.storage, who);
   std::byte* const host = address(Device::cpu, t.storage, who);
   std::vector<Ticket> after = compute_;
   after.insert(after.end(), awaited_node_.begin(), awaited_node_.end());
   const Direction direction = direction_of(plan_, t);
-  // The compute lane has been told to wait for these, but may have had no kernel since.
+  // The compute lane waits for these too, but may have had no kernel since it was told so.
   for (const auto& copies : last_copies_) after.insert(after.end(), copies.begin(), copies.end());
-  tickets_[index] = need(backend_.copy(direction, gpu, host, bytes(t.storage), after), who);
+  tickets_[index] =
+      value_or_stop(backend_.copy(direction, gpu, host, bytes(t.storage), after), who);
 }
 
 void PlanExecution::end_transfers(const std::vector<std::size_t>& indices) {
@@ -88,8 +89,9 @@ void PlanExecution::end_transfers(const std::vector<std::size_t>& indices) {
     if (tickets_[index].id >= 0) tickets.push_back(tickets_[index]);
     book_.end_transfer(index);
   }
-  need(backend_.compute_waits_for(tickets),
-       fmt::format("waiting for the copy of '{}'", name(plan_.transfers[indices.front()].storage)));
+  value_or_stop(
+      backend_.compute_waits_for(tickets),
+      fmt::format("waiting for the copy of '{}'", name(plan_.transfers[indices.front()].storage)));
   ended_.insert(ended_.end(), tickets.begin(), tickets.end());
   for (const std::size_t index : indices) {
     const Ticket ticket = tickets_[index];
@@ -123,13 +125,13 @@ void PlanExecution::await_node(NodeId id) {
   const Ticket ticket = node_tickets_[id.index()];
   const std::vector<Ticket> tickets{ticket};
   if (ticket.id >= 0) {
-    need(backend_.compute_waits_for(tickets), who);
+    value_or_stop(backend_.compute_waits_for(tickets), who);
     ended_.push_back(ticket);
   }
   if (awaited_node_.empty() || awaited_node_.front().id < ticket.id) awaited_node_ = tickets;
   book_.finish_node(id);
   if (places_.canary > Bytes(0)) check_canaries(who);
-  if (!options_.clean) capture(id.value);
+  if (!options_.clean) read_results(id.value);
 }
 
 void PlanExecution::run_node(NodeId id) {
@@ -137,14 +139,14 @@ void PlanExecution::run_node(NodeId id) {
   const PlannedNode& planned = plan_.nodes[id.index()];
   const Device side = device_of(plan_, planned);
   book_.begin_node(id);
-  follow_book();
+  report_violations_of_book();
   const std::string who = fmt::format("node '{}'", node.name);
   for (const StorageId storage : node.temporaries) {
     poison_place(side, address(side, storage, who), storage);
   }
   const NodeArguments arguments = arguments_of(
       node, plan_.step.batch, [&](StorageId storage) { return address(side, storage, who); });
-  const Attributes attributes = attributes_in_step(node, number_);
+  const Attributes attributes = attributes_in_step(node, step_number_);
   KernelCall call{.kernel = node.kernel,
                   .device = side,
                   .attributes = &attributes,
@@ -159,7 +161,7 @@ void PlanExecution::run_node(NodeId id) {
     call.workspace_bytes = planned.workspace;
     touched(Device::gpu, call.workspace, planned.workspace);
   }
-  node_tickets_[id.index()] = need(backend_.run(call), who);
+  node_tickets_[id.index()] = value_or_stop(backend_.run(call), who);
   if (side == Device::gpu) compute_ = {node_tickets_[id.index()]};
   book_.end_node(id);
   const Device other = side == Device::gpu ? Device::cpu : Device::gpu;
@@ -169,9 +171,10 @@ void PlanExecution::run_node(NodeId id) {
   if (side == Device::gpu && places_.canary > Bytes(0)) check_canaries(who);
 }
 
-/// Where a result is to be read: a persistent storage where the next step will look for it, which
-/// is where this one found it (of two such sides the one that a mistake left behind); anything else
-/// where its newest version is.
+/// The side on which a result is read. A persistent storage is read where the next step will look
+/// for it, which is where this step found it; where both sides had it, a side without the newest
+/// version is taken, since that is the plan's mistake. Anything else is read where its newest
+/// version is.
 std::optional<Device> PlanExecution::side_of_result(StorageId id, bool at_end) const {
   const std::array sides{Device::gpu, Device::cpu};
   std::optional<Device> found;
@@ -187,8 +190,9 @@ std::optional<Device> PlanExecution::side_of_result(StorageId id, bool at_end) c
   return found;
 }
 
-/// Reads the results that are due.
-void PlanExecution::capture(std::int32_t after) {
+/// Reads the results whose last writer is node `after`; the number of nodes: those at the step's
+/// end.
+void PlanExecution::read_results(std::int32_t after) {
   const auto begin = std::lower_bound(
       results_.begin(), results_.end(), after,
       [](const ResultPlace& place, std::int32_t step) { return place.after < step; });
@@ -197,7 +201,7 @@ void PlanExecution::capture(std::int32_t after) {
     const StorageId id = result->storage;
     const auto side = side_of_result(id, at_end);
     const auto residence = side ? book_.residence(*side, id) : std::nullopt;
-    if (!residence) continue;  // missing: a difference
+    if (!residence) continue;  // a missing result counts as a difference
     std::vector<std::byte>& value = execution_.results[id];
     value.resize(static_cast<std::size_t>(bytes(id).count()));
     read(*side, value.data(), place(*side, *residence), bytes(id), id);
@@ -207,18 +211,19 @@ void PlanExecution::capture(std::int32_t after) {
 void PlanExecution::collect_times() {
   StepTimes& times = execution_.times.emplace_back();
   for (std::size_t i = 0; i < node_tickets_.size(); ++i) {
-    times.nodes.push_back(need(backend_.ran(node_tickets_[i]),
-                               fmt::format("asking when node '{}' ran", graph_.nodes[i].name)));
+    times.nodes.push_back(
+        value_or_stop(backend_.ran(node_tickets_[i]),
+                      fmt::format("asking when node '{}' ran", graph_.nodes[i].name)));
   }
   for (std::size_t i = 0; i < tickets_.size(); ++i) {
-    times.copies.push_back(
-        need(backend_.ran(tickets_[i]),
-             fmt::format("asking when the copy of '{}' ran", name(plan_.transfers[i].storage))));
+    times.copies.push_back(value_or_stop(
+        backend_.ran(tickets_[i]),
+        fmt::format("asking when the copy of '{}' ran", name(plan_.transfers[i].storage))));
   }
 }
 
-/// Of what is there at the step's end only what persists stays, and only where the next step will
-/// look for it.
+/// Poisons everything except the persistent storages that lie where the next step will look for
+/// them.
 void PlanExecution::begin_next_step() {
   for (const Device side : {Device::gpu, Device::cpu}) {
     const std::vector<Residence>& residences = book_.residences(side);
@@ -254,34 +259,35 @@ void PlanExecution::run_step() {
     execution_.gpu_peak = std::max(execution_.gpu_peak, book_.live_on_gpu(id));
     if (device_of(plan_, plan_.nodes[id.index()]) == Device::cpu) continue;
     run_node(id);
-    if (!options_.clean) capture(step);
+    if (!options_.clean) read_results(step);
   }
   at_boundary(steps);
-  need(backend_.synchronize(), "waiting for the step's end");
+  value_or_stop(backend_.synchronize(), "waiting for the step's end");
   ended_.clear();
-  execution_.completed = number_ == options_.steps;
+  execution_.completed = step_number_ == options_.steps;
   if (execution_.violations.empty()) collect_times();
-  need(backend_.forget_tickets(), "forgetting the step's tickets");
+  value_or_stop(backend_.forget_tickets(), "forgetting the step's tickets");
   book_.end_step();
-  capture(steps);
+  read_results(steps);
   if (places_.canary > Bytes(0)) check_canaries("the step");
-  follow_book();
+  report_violations_of_book();
 }
 
 Result<Execution> PlanExecution::run() {
   backend_.set_copy_timing(options_.timing);
   try {
-    need(backend_.allocate(
-             {.gpu = places_.gpu_arena, .host = places_.host_arena, .pinned = places_.pinned}),
-         "allocating the arenas");
+    value_or_stop(
+        backend_.allocate(
+            {.gpu = places_.gpu_arena, .host = places_.host_arena, .pinned = places_.pinned}),
+        "allocating the arenas");
     check_bounds();
     prepare();
-    for (; number_ <= options_.steps; ++number_) {
-      if (number_ > 1) begin_next_step();
+    for (; step_number_ <= options_.steps; ++step_number_) {
+      if (step_number_ > 1) begin_next_step();
       run_step();
     }
   } catch (const Stop&) {
-    // What stopped it is the failure, or among the violations or the overruns.
+    // The reason is in failure_, in the violations or in the overruns.
   }
   if (!failure_.empty()) return tl::unexpected(std::move(failure_));
   execution_.h2d = backend_.copied(Direction::h2d);

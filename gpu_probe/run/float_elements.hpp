@@ -1,4 +1,4 @@
-// A tensor's bytes as numbers, whatever floating-point format they are in.
+// FloatElements: a tensor's bytes as numbers, in any floating-point format.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace stowage {
 
-/// Precondition: the type is a floating-point format, and the bytes are whole elements.
+/// Precondition: the type is a floating-point format, and the bytes are a whole number of elements.
 class FloatElements {
  public:
   FloatElements(const std::vector<std::byte>& bytes, DataType type)

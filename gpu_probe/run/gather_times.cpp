@@ -9,7 +9,7 @@
 namespace stowage {
 namespace {
 
-/// The median over the steps of what `of` says of each.
+/// The median over the steps of the seconds that `of` gives for each.
 template <typename Of>
 double over_steps(std::span<const StepTimes> steps, const Of& of) {
   std::vector<double> seconds;
@@ -36,7 +36,8 @@ class Calls {
     }
     Count& count = counts_[place->second];
     if (count.alone && !time.alone) return;
-    if (count.alone != time.alone) count = {0, true};  // what ran beside another is forgotten
+    if (count.alone != time.alone)
+      count = {0, true};  // drops times of kernels that ran beside another
     MeasuredCall& of = calls_[place->second];
     of.seconds = (of.seconds * count.nodes + time.seconds) / (count.nodes + 1);
     ++count.nodes;
@@ -45,15 +46,16 @@ class Calls {
 
  private:
   struct Count {
-    int nodes = 0;      // that the mean is of
-    bool alone = true;  // whether they ran so
+    int nodes = 0;      // in the mean
+    bool alone = true;  // whether these nodes ran alone
   };
-  std::map<std::string, std::size_t> index_;  // of calls_
+  std::map<std::string, std::size_t> index_;  // a call's index in calls_
   std::vector<MeasuredCall> calls_;           // in the step's order
-  std::vector<Count> counts_;                 // of each call
+  std::vector<Count> counts_;                 // by index in calls_
 };
 
-/// By NodeId, the median over the steps; of those in which it ran alone, where there are any.
+/// Each node's median over the steps, by NodeId. If the node ran alone in some steps, only those
+/// count.
 std::vector<NodeTime> node_times(const Plan& plan, std::span<const StepTimes> steps,
                                  bool emulated) {
   std::vector<std::vector<bool>> alone;
@@ -93,7 +95,7 @@ std::optional<MeasuredLink> fitted_link(std::span<const TimedCopy> copies) {
   const double latency = (seconds - a_byte * bytes) / count;
   const bool fits = a_byte > 0 && latency >= 0;
   if (fits) return MeasuredLink{latency, 1 / a_byte};
-  // Of one size, or noise: all of it is bandwidth.
+  // All copies have one size, or the times are noise: no fixed part, only bandwidth.
   return MeasuredLink{0, seconds > 0 ? bytes / seconds : 0};
 }
 

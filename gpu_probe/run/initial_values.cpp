@@ -10,26 +10,26 @@
 namespace stowage {
 namespace {
 
-/// Where a reader's function is defined, as far as it matters.
+/// The numbers for which a reader's function is defined.
 enum class Domain { any, positive, probability };
 
-/// Uniform values of a given centre and width, or whole numbers below `limit`.
-struct Law {
+/// How a storage's values are drawn: uniformly around a centre, or as whole numbers below `limit`.
+struct Distribution {
   double centre = 0;
-  double width = 0;  // half of the interval's
+  double width = 0;  // half of the interval's length
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   DataType type = DataType::float32;
   Domain domain = Domain::any;
-  bool bytes_of_weights = false;  // of 8 bits or less each, and no float8 among them that is NaN
+  bool bytes_of_weights = false;  // of at most 8 bits each; no float8 among them is NaN
 };
 
 constexpr double unit_width = 1.7320508075688772;  // sqrt(3): variance 1
 constexpr double small_width = 0.1;
 
-/// Splitmix64 of a counter that starts at a hash (FNV-1a) of the name.
-class Numbers {
+/// Random numbers: splitmix64 of a counter that starts at a hash (FNV-1a) of the name.
+class RandomNumbers {
  public:
-  explicit Numbers(const std::string& name) {
+  explicit RandomNumbers(const std::string& name) {
     for (const char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   }
   std::uint64_t next() {
@@ -58,7 +58,7 @@ bool is_norm(Kernel kernel) {
          kernel == Kernel::group_norm_forward || kernel == Kernel::rms_norm_forward;
 }
 
-/// Its bytes, then what they are scaled by.
+/// Whether it reads a weight's bytes, and then their scales.
 bool dequantizes_weight(Kernel kernel) {
   return kernel == Kernel::dequantize_4bit || kernel == Kernel::dequantize_rows ||
          kernel == Kernel::dequantize_blocks;
@@ -68,13 +68,13 @@ bool wants_classes(Kernel kernel) {
   return kernel == Kernel::cross_entropy_forward || kernel == Kernel::nll_loss_forward;
 }
 
-/// Its first argument's places along an axis are named by the next ones.
+/// Whether its further arguments are indices along an axis of the first.
 bool indexes_along_axis(Kernel kernel) {
   return kernel == Kernel::take_forward || kernel == Kernel::gather_forward ||
          kernel == Kernel::index_add || kernel == Kernel::scatter_add;
 }
 
-/// Of a unary function.
+/// The domain of a unary function.
 Domain domain_of(const Attributes& attributes) {
   const std::string& function = attributes.text("function");
   for (const std::string_view positive : {"log", "sqrt", "rsqrt", "reciprocal", "log1p"}) {
@@ -91,12 +91,13 @@ std::int64_t fan_in(const std::vector<std::int64_t>& shape) {
   return std::max<std::int64_t>(product, 1);
 }
 
-/// How the reads of a storage say what it is.
-class Laws {
+/// The distribution of each storage, as its readers need it.
+class Distributions {
  public:
-  Laws(const StepGraph& graph, std::int64_t batch) : batch_(batch), laws_(graph.storages.size()) {
-    // Backwards, so that what a copy of a storage is taken for is known before the storage's own
-    // readers are asked, and the first reader has the last word.
+  Distributions(const StepGraph& graph, std::int64_t batch)
+      : batch_(batch), distributions_(graph.storages.size()) {
+    // Backwards, so that the readers of a storage's copy are seen before the readers of the storage
+    // itself, and the first reader decides.
     for (std::size_t i = graph.nodes.size(); i-- > 0;) {
       const KernelNode& node = graph.nodes[i];
       for (std::size_t position = 0; position < node.reads.size(); ++position) {
@@ -104,28 +105,29 @@ class Laws {
       }
     }
   }
-  [[nodiscard]] const Law& of(StorageId id) const { return laws_[id.index()]; }
+  [[nodiscard]] const Distribution& of(StorageId id) const { return distributions_[id.index()]; }
 
  private:
   void read(const StepGraph& graph, const KernelNode& node, std::size_t position) {
     const TensorView& view = node.reads[position];
-    Law& law = laws_[view.storage.index()];
-    law.type = view.type;
+    Distribution& values = distributions_[view.storage.index()];
+    values.type = view.type;
     if (view.type == DataType::int64) {
-      law.limit = std::min(law.limit, limit(node, position));
+      values.limit = std::min(values.limit, limit(node, position));
       return;
     }
-    law.domain = domain(node, position);
+    values.domain = domain(node, position);
     const StorageClass storage_class = graph.storage(view.storage).storage_class;
-    if (storage_class == StorageClass::input) input(law);
+    if (storage_class == StorageClass::input) input(values);
     if (storage_class == StorageClass::buffer) {
-      const bool variance = position + 1 == node.reads.size();  // ..., mean, variance
-      law.centre = is_batch_norm(node.kernel) && variance ? 1 : 0;
-      law.width = is_batch_norm(node.kernel) ? 0 : unit_width;
+      const bool variance =
+          position + 1 == node.reads.size();  // the last reads are mean and variance
+      values.centre = is_batch_norm(node.kernel) && variance ? 1 : 0;
+      values.width = is_batch_norm(node.kernel) ? 0 : unit_width;
     }
-    if (dequantizes_weight(node.kernel)) return quantised(node, position, law);
+    if (dequantizes_weight(node.kernel)) return quantised(node, position, values);
     if (storage_class == StorageClass::parameter || storage_class == StorageClass::parameter_copy) {
-      parameter(graph, node, position, law);
+      parameter(graph, node, position, values);
     }
   }
 
@@ -142,7 +144,7 @@ class Laws {
     if (wants_classes(node.kernel) && position == 1) {
       return node.reads[0].shape[1].at(batch_);
     }
-    if (moves_elements(node.kernel)) return laws_[node.writes[0].storage.index()].limit;
+    if (moves_elements(node.kernel)) return distributions_[node.writes[0].storage.index()].limit;
     return std::numeric_limits<std::int64_t>::max();
   }
 
@@ -159,7 +161,7 @@ class Laws {
       case Kernel::unary_forward:
         return domain_of(node.attributes);
       default:
-        return moves_elements(node.kernel) ? laws_[node.writes[0].storage.index()].domain
+        return moves_elements(node.kernel) ? distributions_[node.writes[0].storage.index()].domain
                                            : Domain::any;
     }
   }
@@ -168,69 +170,71 @@ class Laws {
     return graph.storage(view.storage).storage_class == StorageClass::parameter_copy;
   }
 
-  static void input(Law& law) {
-    law.centre = law.domain == Domain::any ? 0 : law.domain == Domain::positive ? 1 : 0.5;
-    law.width = law.domain == Domain::any ? unit_width : 0.95 * law.centre;
+  static void input(Distribution& values) {
+    values.centre = values.domain == Domain::any ? 0 : values.domain == Domain::positive ? 1 : 0.5;
+    values.width = values.domain == Domain::any ? unit_width : 0.95 * values.centre;
   }
 
   void parameter(const StepGraph& graph, const KernelNode& node, std::size_t position,
-                 Law& law) const {
+                 Distribution& values) const {
     const TensorView& view = node.reads[position];
     if (node.kernel == Kernel::cast && is_parameter_copy(graph, node.writes[0])) {
-      const Law& copy = laws_[node.writes[0].storage.index()];
-      law.centre = copy.centre;
-      law.width = copy.width;
+      const Distribution& copy = distributions_[node.writes[0].storage.index()];
+      values.centre = copy.centre;
+      values.width = copy.width;
       return;
     }
-    const bool near_one = (is_norm(node.kernel) && position == 1) || law.domain == Domain::positive;
-    law.centre = node.kernel == Kernel::prelu_forward ? 0.25 : near_one ? 1 : 0;
-    law.width =
+    const bool near_one =
+        (is_norm(node.kernel) && position == 1) || values.domain == Domain::positive;
+    values.centre = node.kernel == Kernel::prelu_forward ? 0.25 : near_one ? 1 : 0;
+    values.width =
         view.shape.size() < 2 || near_one || is_norm(node.kernel)
             ? small_width
             : unit_width / std::sqrt(static_cast<double>(fan_in(at_batch(view.shape, batch_))));
   }
 
-  /// Weights come out about as wide as those that are not quantised.
-  void quantised(const KernelNode& node, std::size_t position, Law& law) const {
-    law.bytes_of_weights = position == 0;
-    law.centre = 0;
-    law.width = 1;
+  /// Chosen so that the dequantised weights are about as wide as weights that are not quantised.
+  void quantised(const KernelNode& node, std::size_t position, Distribution& values) const {
+    values.bytes_of_weights = position == 0;
+    values.centre = 0;
+    values.width = 1;
     const bool scales = position == 1 && node.kernel != Kernel::dequantize_blocks;
     if (scales) {
       const double columns = static_cast<double>(fan_in(at_batch(node.writes[0].shape, batch_)));
-      law.width = unit_width / std::sqrt(columns);
+      values.width = unit_width / std::sqrt(columns);
     }
   }
 
   std::int64_t batch_;
-  std::vector<Law> laws_;
+  std::vector<Distribution> distributions_;
 };
 
-std::vector<std::byte> drawn(const std::string& name, const Law& law, std::int64_t bytes) {
+std::vector<std::byte> random_bytes(const std::string& name, const Distribution& values,
+                                    std::int64_t bytes) {
   std::vector<std::byte> value(static_cast<std::size_t>(bytes));
-  Numbers numbers(name);
-  if (law.type == DataType::int64) {
-    const bool limited = law.limit != std::numeric_limits<std::int64_t>::max();
+  RandomNumbers numbers(name);
+  if (values.type == DataType::int64) {
+    const bool limited = values.limit != std::numeric_limits<std::int64_t>::max();
     for (std::size_t at = 0; at + 8 <= value.size(); at += 8) {
       const auto number = static_cast<std::int64_t>(numbers.next() >> 1);
-      const std::int64_t element = limited ? number % law.limit : 0;
+      const std::int64_t element = limited ? number % values.limit : 0;
       std::memcpy(value.data() + at, &element, sizeof element);
     }
-  } else if (is_floating_point(law.type)) {
-    const std::size_t elements = value.size() / static_cast<std::size_t>(element_size(law.type));
+  } else if (is_floating_point(values.type)) {
+    const std::size_t elements = value.size() / static_cast<std::size_t>(element_size(values.type));
     for (std::size_t i = 0; i < elements; ++i) {
-      set_element(value, law.type, i, law.centre + law.width * numbers.within_one());
+      set_element(value, values.type, i, values.centre + values.width * numbers.within_one());
     }
-  } else if (law.bytes_of_weights) {
+  } else if (values.bytes_of_weights) {
     constexpr std::uint64_t low_exponents = 0xbf;  // a float8 below 2
     for (std::byte& byte : value) byte = static_cast<std::byte>(numbers.next() & low_exponents);
   } else {
-    std::fill(value.begin(), value.end(), std::byte{1});  // masks: everything takes part
+    std::fill(value.begin(), value.end(), std::byte{1});  // masks: nothing is masked out
   }
   return value;
 }
 
-/// The parameter becomes what its float32 copy, the optimizer's, rounds to.
+/// Whether the node rounds the optimizer's float32 copy of a parameter to the parameter.
 bool rounds_master(const StepGraph& graph, const KernelNode& node) {
   return node.phase == Phase::update && node.kernel == Kernel::cast &&
          graph.storage(node.reads[0].storage).storage_class == StorageClass::optimizer_state;
@@ -246,12 +250,13 @@ void copy_to_master(const KernelNode& node, std::vector<std::vector<std::byte>>&
 }  // namespace
 
 std::vector<std::vector<std::byte>> initial_values(const StepGraph& graph, std::int64_t batch) {
-  const Laws laws(graph, batch);
+  const Distributions distributions(graph, batch);
   std::vector<std::vector<std::byte>> values(graph.storages.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Storage& storage = graph.storages[i];
     if (storage.persistence == Persistence::transient) continue;
-    values[i] = drawn(storage.name, laws.of(StorageId::of(i)), storage.bytes.at(batch));
+    values[i] =
+        random_bytes(storage.name, distributions.of(StorageId::of(i)), storage.bytes.at(batch));
   }
   for (const KernelNode& node : graph.nodes) {
     if (rounds_master(graph, node)) copy_to_master(node, values);

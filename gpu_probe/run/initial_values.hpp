@@ -1,12 +1,22 @@
-// What a step's storages hold before it: the same values wherever the step is executed.
+// The values that a step's storages hold before it. They are the same wherever the step is
+// executed.
 //
-// Values depend on the storage's name, on what its first readers take it for, and on nothing else:
-// weights are uniform with variance 1 / fan-in, normalisation weights near 1, biases near 0,
-// running means 0 and variances 1, optimizer state 0 (float32 copies of parameters: what those
-// are), inputs of unit variance; targets are classes of their logits and tokens are rows of every
-// table that they are looked up in; what a logarithm or a root is taken of, and divisors, are
-// positive; what a loss takes for probabilities lies between 0 and 1. They are rounded to the
-// storage's format; under autocast a parameter is what its copies in 16 bits are taken for.
+// Values depend only on the storage's name and on how its first readers use it:
+//
+//   weights                 uniform with variance 1 / fan-in
+//   normalisation weights   near 1
+//   biases                  near 0
+//   running means           0
+//   running variances       1
+//   optimizer state         0; a float32 copy of a parameter has the parameter's values
+//   inputs                  unit variance
+//   targets                 classes of their logits
+//   tokens                  rows of every table that they are looked up in
+//   arguments of logarithms and roots, divisors   positive
+//   probabilities of a loss                       between 0 and 1
+//
+// Values are rounded to the storage's format. Under autocast a parameter has the values that its
+// 16-bit copies need.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +26,7 @@
 
 namespace stowage {
 
-/// By StorageId; empty for what holds nothing before the step. `batch` is of one micro-batch.
+/// By StorageId; empty for storages that hold nothing before the step. `batch`: of one micro-batch.
 [[nodiscard]] std::vector<std::vector<std::byte>> initial_values(const StepGraph& graph,
                                                                  std::int64_t batch);
 

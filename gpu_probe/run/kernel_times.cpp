@@ -18,7 +18,7 @@ namespace {
 constexpr int timed_calls = 5;
 constexpr std::int64_t place_multiple = 256;
 
-/// What tells a call from another, but for addresses and seeds.
+/// A call as text: equal for calls that differ only in addresses and seeds.
 std::string call_text(const KernelNode& node, std::int64_t batch) {
   std::string text(kernel_name(node));
   for (const auto* side : {&node.reads, &node.writes}) {
@@ -35,7 +35,7 @@ std::string call_text(const KernelNode& node, std::int64_t batch) {
   return text;
 }
 
-/// Where the arguments of one node lie, from the arena's front on.
+/// Where the arguments of one node lie, from the arena's beginning on.
 struct NodePlaces {
   std::map<StorageId, Bytes> offsets;
   Bytes end;
@@ -87,7 +87,7 @@ class KernelTimer {
   }
 
  private:
-  /// So that nothing that a kernel left (an index, say) is another's argument.
+  /// Sets the arguments to 0, so that no kernel reads what another has left, such as an index.
   Result<void> clear(Bytes end) {
     if (auto ok = backend_.fill_gpu(backend_.gpu_base(), std::byte{0}, end); !ok) return ok;
     return backend_.synchronize();

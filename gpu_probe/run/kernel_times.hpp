@@ -1,9 +1,10 @@
-// What each kernel of a step takes on a backend, timed by itself: for rates, not for a plan.
+// Times each kernel of a step by itself on a backend. The times are for fitting rates, not for a
+// plan.
 //
-// Kernels that are alike (the same call of the same shapes) are timed once. A kernel's arguments
-// lie one after another at the arena's front and hold zeros, which every kernel takes: as an index
-// the first row, as a mask nothing. The first call warms up; of the others the median counts, by
-// the backend's own events.
+// Equal calls (the same kernel with the same shapes) are timed once. The arguments lie one after
+// another at the arena's beginning and are 0, which every kernel accepts: an index of 0 is the
+// first row, a mask of 0 is empty. The first call warms up. The time is the median of the other
+// calls, by the backend's own events.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +16,19 @@
 namespace stowage {
 
 struct KernelTime {
-  NodeId node;  ///< the first of those that are alike
+  NodeId node;  ///< the first of the equal calls
   double seconds = 0;
 };
 
 struct KernelTimes {
   std::vector<KernelTime> times;  ///< by node
-  std::int64_t left_out = 0;      ///< alike counted once: they do not fit into `most`
+  std::int64_t left_out = 0;      ///< calls that do not fit into `most`; equal ones count once
 };
 
-/// On the backend's GPU; the plan's arenas, if any, are gone. `workspace`: what a convolution may
-/// have, whose engine is the library's first choice within it. Kernels whose arguments and
-/// workspace need more than `most` are left out. Errors: the backend's; a kernel that it does not
-/// have.
+/// Runs the kernels on the backend's GPU, in arenas of its own: those of a plan are gone
+/// afterwards. `workspace`: the most that a convolution may have; its engine is the library's first
+/// choice within that. Kernels whose arguments and workspace need more than `most` are left out.
+/// Errors: the backend's; a kernel that it does not have.
 [[nodiscard]] Result<KernelTimes> time_kernels(const SizedStep& step, Backend& backend,
                                                Bytes workspace, Bytes most);
 

@@ -9,7 +9,7 @@
 namespace stowage {
 namespace {
 
-// cuMemAlloc gives whole pages.
+// cuMemAlloc allocates whole pages.
 constexpr Bytes whole_page = 2_MiB;
 
 Check check_arena(const Plan& plan, const DeviceMemoryUse& use) {
@@ -28,7 +28,7 @@ Check check_given_back(const DeviceMemoryUse& use) {
                       use.after.free.count())};
 }
 
-/// Everything outside the arena: context, kernels, libraries, what others have in use.
+/// Checks what lies outside the arena: context, kernels, libraries, other processes.
 Check check_context(const Plan& plan, const DeviceMemoryUse& use) {
   Check check{"context and arena", true, {}};
   const Bytes used = use.with_arenas.total - use.with_arenas.free;

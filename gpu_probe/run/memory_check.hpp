@@ -1,8 +1,9 @@
-// What a device's driver says of its memory around a plan's execution, held against the plan.
+// Compares a device's memory in use, as its driver tells it around a plan's execution, with the
+// plan.
 //
-// Read four times: before anything, with the context alone; once all kernels and libraries have
-// been loaded, without arenas; with them; and when they have been given back. A backend without a
-// device of its own says nothing, and nothing is checked.
+// It is read four times: before anything, with only the context; without arenas, when all kernels
+// and libraries have been loaded; with the arenas; when they have been freed. A backend without a
+// device of its own tells nothing, and nothing is checked.
 #pragma once
 
 #include <vector>
@@ -17,11 +18,12 @@ struct DeviceMemoryUse {
   MemoryReading before, loaded, with_arenas, after;
 };
 
-/// What NVIDIA's context and libraries may take beyond the plan's figures: docs/gpus.md, "What is
-/// uncertain".
+/// How much more than the plan's figures NVIDIA's context and libraries may take: docs/gpus.md,
+/// "What is uncertain".
 inline constexpr Bytes uncertain_context = 152_MiB;
-/// The arena's bytes within a page or one percent; what is given back, all of it; and all that is
-/// in use against what the plan leaves to the context, where it was made for a card.
+/// Checks that the arenas take their planned bytes (within a page or one percent), that all of them
+/// are given back, and, for a plan made for a card, that all memory in use is no more than the plan
+/// allows for.
 [[nodiscard]] std::vector<Check> check_device_memory(const Plan& plan, const DeviceMemoryUse& use);
 
 }  // namespace stowage

@@ -1,5 +1,5 @@
-// Reads a device's memory while a plan is executed, at the four moments of DeviceMemoryUse. A
-// backend without a device of its own is asked once.
+// DeviceMemoryReader: reads a device's memory in use while a plan is executed, at the four moments
+// of DeviceMemoryUse. A backend without a device of its own is asked once.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,12 @@ class DeviceMemoryReader {
   /// The backend outlives this.
   explicit DeviceMemoryReader(Backend& backend) : backend_(backend) {}
 
-  // In this order. Errors: the backend's.
+  // To be called in this order. Errors: the backend's.
   [[nodiscard]] Result<void> before();
-  /// Once everything has run, so that what is loaded late is there. Gives the arenas back.
+  /// To be called when all kernels have run, so that libraries that load late are loaded. Frees the
+  /// arenas.
   [[nodiscard]] Result<void> loaded();
-  /// Allocates the plan's arenas and gives them back; nullopt: there is no device.
+  /// Allocates the plan's arenas and frees them again. Nullopt: there is no device.
   [[nodiscard]] Result<std::optional<DeviceMemoryUse>> with_arenas_and_after(const Plan& plan);
 
  private:

@@ -13,7 +13,8 @@
 namespace stowage {
 namespace {
 
-// Of the kernels that a misspelt name may mean: few texts are read, and a file may hold any number.
+// How many suggestions for misspelt names are made: a file may have any number of such names, and
+// nobody reads many texts.
 constexpr std::size_t most_suggestions = 20;
 
 std::vector<DataType> types_of(const std::vector<TensorView>& views) {
@@ -23,8 +24,8 @@ std::vector<DataType> types_of(const std::vector<TensorView>& views) {
   return types;
 }
 
-/// The first type that the kernel does not run in; where it runs in none, that of its first
-/// floating-point argument, or of its first.
+/// The first of the node's types that the kernel does not have; for a kernel with no types at all,
+/// the type of its first floating-point argument, or else of its first argument.
 std::optional<DataType> missing_type(const KernelNode& node, KernelDevice device) {
   std::vector<DataType> types = types_of(node.reads);
   const std::vector<DataType> writes = types_of(node.writes);

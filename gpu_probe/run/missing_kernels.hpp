@@ -1,4 +1,4 @@
-// Whether a plan's kernels can be run at all: looked at before anything is allocated.
+// Whether all of a plan's kernels exist. Asked before anything is allocated.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace stowage {
 
 /// One text for each kind of call that has no implementation, with the first node that makes it:
-/// "'encoder.forward' calls rnn_forward in bfloat16, which the host kernels do not have".
-/// `gpu` is whose kernels run the nodes on the GPU. All nodes must run on the host as well, where
-/// the step is run that the plan's is compared with. Precondition: check_structure(plan) passed.
+/// "'encoder.forward' calls rnn_forward in bfloat16, which the host kernels do not have". `gpu`:
+/// whose kernels run the nodes on the GPU. The host must have kernels for all nodes, since it runs
+/// the reference. Precondition: check_structure(plan) passed.
 [[nodiscard]] std::vector<std::string> missing_kernels(const Plan& plan, KernelDevice gpu);
 
 }  // namespace stowage

@@ -29,7 +29,7 @@ NodeArguments arguments_of(const KernelNode& node, std::int64_t batch,
 }
 
 Attributes attributes_in_step(const KernelNode& node, std::int64_t number) {
-  constexpr std::int64_t seeds_apart = 1'000'003;  // no two nodes' seeds are so far from each other
+  constexpr std::int64_t seeds_apart = 1'000'003;  // larger than the difference of two nodes' seeds
   Attributes attributes = node.attributes;
   if (number == 1) return attributes;
   if (node.phase == Phase::update) attributes.set("step", number);

@@ -1,5 +1,5 @@
-// PlanExecution: one execution of a plan, as executor.hpp says. Its order is executor.cpp's; what
-// it does to the arenas is arena_access.cpp's.
+// PlanExecution: one execution of a plan (executor.hpp). executor.cpp has its order,
+// arena_access.cpp its work on the arenas.
 #pragma once
 
 #include <fmt/format.h>
@@ -46,12 +46,12 @@ class PlanExecution {
   void at_boundary(std::int32_t step);
   void run_node(NodeId id);
   void await_node(NodeId id);
-  void host_waits();
+  void wait_for_host_arena();
   void begin_residence(Device side, std::size_t index);
   void end_residence(Device side, std::size_t index, std::int32_t step);
   void begin_transfer(std::size_t index);
   void end_transfers(const std::vector<std::size_t>& indices);
-  void capture(std::int32_t after);
+  void read_results(std::int32_t after);
   [[nodiscard]] std::optional<Device> side_of_result(StorageId id, bool at_end) const;
   void put_canaries(Device side, std::byte* data, StorageId id);
   void check_canaries(const std::string& when);
@@ -74,12 +74,12 @@ class PlanExecution {
   void poison_place(Device side, std::byte* to, StorageId id);
   void poison_arenas();
   void violation(std::string text);
-  void follow_book();
+  void report_violations_of_book();
   void collect_times();
 
-  /// What the backend gives; an error of its ends the execution.
+  /// The value of the backend's result. Its error ends the execution; `doing` says what failed.
   template <typename T>
-  T need(Result<T> result, const std::string& doing) {
+  T value_or_stop(Result<T> result, const std::string& doing) {
     if (!result) {
       const Diagnostic& why = result.error().front();
       failure_ = failure(fmt::format("{}: {}", doing, why.message), why.hint).value();
@@ -96,17 +96,18 @@ class PlanExecution {
   std::vector<Boundary> boundaries_;
   std::vector<std::vector<std::byte>> initial_;
   std::vector<ResultPlace> results_;
-  std::vector<bool> uploaded_at_start_, downloaded_at_start_;  // by storage, at boundary 0
-  std::int64_t number_ = 1;                                    // of the step
+  // By StorageId, whether it is copied at boundary 0.
+  std::vector<bool> uploaded_at_start_, downloaded_at_start_;
+  std::int64_t step_number_ = 1;  // from 1 on
   ResidencyBook book_;
-  std::size_t book_read_ = 0;         // violations of the book that execution_ has
+  std::size_t book_read_ = 0;         // how many of the book's violations are reported
   std::vector<Ticket> tickets_;       // by transfer
   std::vector<Ticket> node_tickets_;  // by NodeId
-  std::vector<Ticket> compute_;       // of the last node on the GPU's lane; at most one
-  std::vector<Ticket> awaited_node_;  // the last of the CPU's that has ended; at most one
-  std::array<std::vector<Ticket>, 2> last_copies_;  // by Direction: the last that has ended
-  std::vector<Ticket> ended_;  // copies and the CPU's nodes, since the host waited for any
-  Diagnostics failure_;        // of the backend; none: it did all that it was asked
+  std::vector<Ticket> compute_;       // the last kernel of the GPU; at most one
+  std::vector<Ticket> awaited_node_;  // the last kernel of the CPU that ended; at most one
+  std::array<std::vector<Ticket>, 2> last_copies_;  // by Direction: the last copy that ended
+  std::vector<Ticket> ended_;  // copies and kernels of the CPU that the host has not waited for
+  Diagnostics failure_;        // the backend's error; empty: none
   Execution execution_;
 };
 

@@ -35,8 +35,8 @@ void ResidencyBook::begin_step() {
     s.by_offset.clear();
     s.live = {};
   }
-  flights_.clear();
-  holds_.clear();
+  copies_under_way_.clear();
+  in_use_.clear();
   newest_.assign(graph_.storages.size(), no_value);
   for (std::size_t i = 0; i < newest_.size(); ++i) {
     if (graph_.storages[i].persistence != Persistence::transient) newest_[i] = 0;
@@ -60,8 +60,8 @@ std::string ResidencyBook::transfer_text(std::size_t transfer) const {
 
 void ResidencyBook::violation(std::string text) { violations_.push_back(std::move(text)); }
 
-const ResidencyBook::Flight* ResidencyBook::flight(StorageId storage) const {
-  for (const Flight& f : flights_) {
+const ResidencyBook::CopyUnderWay* ResidencyBook::copy_under_way(StorageId storage) const {
+  for (const CopyUnderWay& f : copies_under_way_) {
     if (plan_.transfers[f.transfer].storage == storage) return &f;
   }
   return nullptr;
@@ -86,7 +86,7 @@ void ResidencyBook::check_overlap(Device device, std::size_t index) {
   Side& s = side(device);
   const auto end = added.offset + bytes(added.storage);
   if (end == added.offset) return;
-  // Live ones never overlap each other, so that the two neighbours are all that can.
+  // Live residences do not overlap each other, so only the two neighbours can overlap the new one.
   const auto next = s.by_offset.lower_bound(added.offset);
   const auto clash = [&](std::size_t other) {
     violation(fmt::format("{} and {} overlap in the {} arena at step {}",
@@ -125,13 +125,13 @@ void ResidencyBook::end_residence(Device device, std::size_t index, std::int32_t
   const Residence& ended = residences(device)[index];
   Side& s = side(device);
   auto& copy = s.copies[ended.storage.index()];
-  if (!copy || copy->residence != index) return;  // it never began: said then
-  for (const Hold& held : holds_) {
-    if (held.storage != ended.storage || device != Device::cpu) continue;
+  if (!copy || copy->residence != index) return;  // it never began, which was reported
+  for (const StorageInUse& use : in_use_) {
+    if (use.storage != ended.storage || device != Device::cpu) continue;
     violation(fmt::format("the place of '{}' on the host ends at step {} while node '{}' uses it",
-                          name(ended.storage), step, graph_.node(held.node).name));
+                          name(ended.storage), step, graph_.node(use.node).name));
   }
-  if (const Flight* f = flight(ended.storage)) {
+  if (const CopyUnderWay* f = copy_under_way(ended.storage)) {
     violation(fmt::format("the place of '{}' on the {} ends at step {} while {} is under way",
                           name(ended.storage), side_name(device), step,
                           transfer_text(f->transfer)));
@@ -159,27 +159,27 @@ void ResidencyBook::begin_transfer(std::size_t index) {
     violation(fmt::format("{} begins before the {} copy has a value", transfer_text(index),
                           side_name(source)));
   }
-  if (const Flight* f = flight(t.storage)) {
+  if (const CopyUnderWay* f = copy_under_way(t.storage)) {
     violation(fmt::format("{} begins while {} is under way", transfer_text(index),
                           transfer_text(f->transfer)));
   }
-  for (const Hold& held : holds_) {
-    if (held.storage != t.storage || (!held.writes && source == Device::cpu)) continue;
+  for (const StorageInUse& use : in_use_) {
+    if (use.storage != t.storage || (!use.writes && source == Device::cpu)) continue;
     violation(fmt::format("{} begins while node '{}' {} it on the host", transfer_text(index),
-                          graph_.node(held.node).name, held.writes ? "writes" : "reads"));
+                          graph_.node(use.node).name, use.writes ? "writes" : "reads"));
   }
-  flights_.push_back({index, from->version});
+  copies_under_way_.push_back({index, from->version});
   side(other_side(source)).copies[t.storage.index()]->version = no_value;
 }
 
 void ResidencyBook::end_transfer(std::size_t index) {
-  const auto at = std::find_if(flights_.begin(), flights_.end(),
-                               [&](const Flight& f) { return f.transfer == index; });
-  if (at == flights_.end()) return;  // it never began: said then
+  const auto at = std::find_if(copies_under_way_.begin(), copies_under_way_.end(),
+                               [&](const CopyUnderWay& f) { return f.transfer == index; });
+  if (at == copies_under_way_.end()) return;  // it never began, which was reported
   const Transfer& t = plan_.transfers[index];
   auto& to = side(other_side(source_of(direction_of(plan_, t)))).copies[t.storage.index()];
   if (to) to->version = at->version;
-  flights_.erase(at);
+  copies_under_way_.erase(at);
 }
 
 void ResidencyBook::check_place(const KernelNode& node, NodeId id, StorageId storage,
@@ -219,38 +219,39 @@ void ResidencyBook::check_workspace(NodeId id) {
   }
 }
 
-void ResidencyBook::check_holds(NodeId id, StorageId storage, bool writes) {
+void ResidencyBook::check_in_use(NodeId id, StorageId storage, bool writes) {
   const bool on_cpu = device_of(plan_, plan_.nodes[id.index()]) == Device::cpu;
-  for (const Hold& held : holds_) {
-    if (held.storage != storage || (!held.writes && !writes)) continue;
-    if (on_cpu && held.node < id) continue;  // it waits behind that one
+  for (const StorageInUse& use : in_use_) {
+    if (use.storage != storage || (!use.writes && !writes)) continue;
+    if (on_cpu && use.node < id) continue;  // it runs after that node
     violation(fmt::format("node '{}' {} '{}' at step {} while node '{}' {} it on the CPU",
                           graph_.node(id).name, writes ? "writes" : "reads", name(storage),
-                          id.value, graph_.node(held.node).name, held.writes ? "writes" : "reads"));
+                          id.value, graph_.node(use.node).name, use.writes ? "writes" : "reads"));
   }
 }
 
-/// On the CPU alone: the GPU's nodes are over before anything else is looked at.
-void ResidencyBook::hold(NodeId id) {
+/// For nodes of the CPU: they may run on while other work begins. Nodes of the GPU are over when
+/// the book looks at anything else.
+void ResidencyBook::mark_in_use(NodeId id) {
   const KernelNode& node = graph_.node(id);
-  for (const StorageId storage : storages_read(node)) holds_.push_back({id, storage, false});
-  for (const StorageId storage : storages_written(node)) holds_.push_back({id, storage, true});
-  for (const StorageId storage : node.temporaries) holds_.push_back({id, storage, true});
+  for (const StorageId storage : storages_read(node)) in_use_.push_back({id, storage, false});
+  for (const StorageId storage : storages_written(node)) in_use_.push_back({id, storage, true});
+  for (const StorageId storage : node.temporaries) in_use_.push_back({id, storage, true});
 }
 
 void ResidencyBook::finish_node(NodeId id) {
-  std::erase_if(holds_, [&](const Hold& held) { return held.node == id; });
+  std::erase_if(in_use_, [&](const StorageInUse& use) { return use.node == id; });
 }
 
 void ResidencyBook::begin_node(NodeId id) {
   const KernelNode& node = graph_.node(id);
-  for (const StorageId storage : storages_read(node)) check_holds(id, storage, false);
-  for (const StorageId storage : storages_written(node)) check_holds(id, storage, true);
+  for (const StorageId storage : storages_read(node)) check_in_use(id, storage, false);
+  for (const StorageId storage : storages_written(node)) check_in_use(id, storage, true);
   for (const StorageId storage : storages_read(node)) check_read(node, id, storage);
   for (const StorageId storage : node.temporaries) check_place(node, id, storage, "works in");
   for (const StorageId storage : storages_written(node)) {
     check_place(node, id, storage, "writes");
-    if (const Flight* f = flight(storage)) {
+    if (const CopyUnderWay* f = copy_under_way(storage)) {
       violation(fmt::format("node '{}' writes '{}' at step {} while {} is under way", node.name,
                             name(storage), id.value, transfer_text(f->transfer)));
     }
@@ -265,7 +266,7 @@ void ResidencyBook::end_node(NodeId id) {
     ++newest_[storage.index()];
     if (copy) copy->version = newest_[storage.index()];
   }
-  if (device == Device::cpu) hold(id);
+  if (device == Device::cpu) mark_in_use(id);
 }
 
 std::vector<StorageId> ResidencyBook::made_stale(Device written_on, NodeId node) const {
@@ -302,7 +303,7 @@ void ResidencyBook::end_step() {
           fmt::format("the newest version of '{}' is lost when the step ends", name(storage)));
     }
   }
-  for (const Flight& f : flights_) {
+  for (const CopyUnderWay& f : copies_under_way_) {
     violation(fmt::format("{} is under way when the step ends", transfer_text(f.transfer)));
   }
 }

@@ -1,8 +1,9 @@
-// ResidencyBook: the executor's own account of which version of which storage is valid where.
+// ResidencyBook: the executor's own record of which version of which storage is valid on which
+// side.
 //
-// It follows the definition in planner/plan/plan.hpp as the step goes on and knows nothing of how
-// the plan was made: it is told what begins, ends and runs, in the order in which that happens, and
-// records a violation, with names and steps, wherever a plan asks for what is not there.
+// It follows the definition in planner/plan/plan.hpp as the step goes on, and does not know how the
+// plan was made. The executor tells it what begins, ends and runs, in that order. Where a plan uses
+// what is not there, the book records a violation with names and steps.
 #pragma once
 
 #include <array>
@@ -19,39 +20,39 @@ namespace stowage {
 
 class ResidencyBook {
  public:
-  /// The plan is kept by reference. Precondition: check_structure(plan) passed.
+  /// The plan outlives this. Precondition: check_structure(plan) passed.
   explicit ResidencyBook(const Plan& plan);
 
   [[nodiscard]] const std::vector<Residence>& residences(Device device) const {
     return side(device).residences;
   }
 
-  /// Again, for the next step: nothing is there yet but what begin_residence will bring.
+  /// Starts the next step: no storage is anywhere until begin_residence().
   void begin_step();
-  // What happens, in its order. `step` is the boundary, or the node.
+  // Events, in their order. `step`: the boundary, or the node.
   void begin_residence(Device side, std::size_t residence);
-  /// The storage's initial contents have been put there.
+  /// The storage's initial contents have been written there.
   void loaded(Device side, StorageId storage);
   void end_residence(Device side, std::size_t residence, std::int32_t step);
   void begin_transfer(std::size_t transfer);
   void end_transfer(std::size_t transfer);
-  // A node of the CPU begins and ends, for the book, when it is issued; until it has finished, what
-  // it reads may not be written, and what it writes not be touched, but by those behind it.
+  // For the book a node of the CPU begins and ends when it is issued. Until finish_node(), only
+  // nodes behind it on the CPU may write what it reads or touch what it writes.
   void begin_node(NodeId node);
   void end_node(NodeId node);
   void finish_node(NodeId node);
   void end_step();
 
-  /// The residence that holds the storage now.
+  /// The index of the residence that holds the storage now.
   [[nodiscard]] std::optional<std::size_t> residence(Device side, StorageId storage) const;
   /// Whether that residence holds the newest version.
   [[nodiscard]] bool newest(Device side, StorageId storage) const;
   [[nodiscard]] bool was_there_at_start(Device side, StorageId storage) const;
-  /// The other side's copy has just been made stale by the node.
+  /// The storages whose copy on the other side the node has just made stale.
   [[nodiscard]] std::vector<StorageId> made_stale(Device written_on, NodeId node) const;
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
-  /// Bytes of all residences on the GPU and of the node's workspace, during that node.
+  /// Bytes of all residences on the GPU and of the node's workspace, while that node runs.
   [[nodiscard]] Bytes live_on_gpu(NodeId node) const;
 
  private:
@@ -63,13 +64,13 @@ class ResidencyBook {
     int version = no_value;
   };
   struct Side {
-    std::vector<Residence> residences;               // two_sides.hpp's
+    std::vector<Residence> residences;               // as in two_sides.hpp
     std::vector<std::optional<Copy>> copies;         // by StorageId
     std::map<Bytes, std::size_t> by_offset;          // live residences
-    std::vector<std::optional<Bytes>> start_offset;  // of what was there when the step started
+    std::vector<std::optional<Bytes>> start_offset;  // by StorageId; none: not there at the start
     Bytes live;
   };
-  struct Flight {
+  struct CopyUnderWay {
     std::size_t transfer = 0;
     int version = no_value;
   };
@@ -87,22 +88,22 @@ class ResidencyBook {
   void check_read(const KernelNode& node, NodeId id, StorageId storage);
   void check_place(const KernelNode& node, NodeId id, StorageId storage, const char* what);
   void check_end(Device device, StorageId storage);
-  void check_holds(NodeId id, StorageId storage, bool writes);
-  void hold(NodeId id);
-  [[nodiscard]] const Flight* flight(StorageId storage) const;
+  void check_in_use(NodeId id, StorageId storage, bool writes);
+  void mark_in_use(NodeId id);
+  [[nodiscard]] const CopyUnderWay* copy_under_way(StorageId storage) const;
   void violation(std::string text);
 
   const Plan& plan_;
   const StepGraph& graph_;
   std::array<Side, 2> sides_;  // by Device
   std::vector<int> newest_;    // by StorageId
-  std::vector<Flight> flights_;
-  struct Hold {
+  std::vector<CopyUnderWay> copies_under_way_;
+  struct StorageInUse {
     NodeId node;
     StorageId storage;
     bool writes = false;
   };
-  std::vector<Hold> holds_;  // of the CPU's nodes that have been issued and not awaited
+  std::vector<StorageInUse> in_use_;  // by nodes of the CPU that were issued and not finished
   std::vector<std::string> violations_;
 };
 

@@ -10,7 +10,7 @@
 #include "gpu_probe/host/host_kernels.hpp"
 #include "gpu_probe/run/initial_values.hpp"
 #include "gpu_probe/run/node_call.hpp"
-#include "gpu_probe/run/other_rounding.hpp"
+#include "gpu_probe/run/perturbed_rounding.hpp"
 
 namespace stowage {
 namespace {
@@ -28,7 +28,7 @@ Buffer make_buffer(std::size_t size) {
   return Buffer(static_cast<std::byte*>(data));
 }
 
-/// The last node that touches each storage; persistent ones stay to the end.
+/// The last node that uses each storage, by StorageId; persistent storages are kept to the end.
 std::vector<std::size_t> last_touches(const StepGraph& graph) {
   std::vector<std::size_t> last(graph.storages.size(), 0);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -51,9 +51,9 @@ class ResidentStep {
         last_(last_touches(graph)),
         buffers_(graph.storages.size()) {}
 
-  /// Call it again for the next step.
+  /// Runs one step; each further call runs the next.
   Result<StepResults> run() {
-    ++number_;
+    ++step_number_;
     const std::vector<ResultPlace> places = results_of(graph_);
     StepResults results;
     auto place = places.begin();
@@ -91,7 +91,7 @@ class ResidentStep {
   Result<void> run_node(const KernelNode& node) {
     const NodeArguments arguments =
         arguments_of(node, batch_, [this](StorageId id) { return address(id); });
-    const Attributes attributes = attributes_in_step(node, number_);
+    const Attributes attributes = attributes_in_step(node, step_number_);
     const auto done = run_host_kernel({.kernel = node.kernel,
                                        .device = Device::cpu,
                                        .attributes = &attributes,
@@ -102,7 +102,8 @@ class ResidentStep {
                                        .workspace_bytes = {}});
     if (done) {
       if (rounding_ != 0) {
-        round_otherwise(graph_, node, arguments.writes, rounding_ * 1'000'003 + ++moved_);
+        perturb_rounding(graph_, node, arguments.writes,
+                         rounding_ * 1'000'003 + ++perturbed_nodes_);
       }
       return {};
     }
@@ -124,8 +125,8 @@ class ResidentStep {
   std::vector<std::vector<std::byte>> initial_;
   std::vector<std::size_t> last_;
   std::vector<Buffer> buffers_;
-  std::int64_t number_ = 0;  // of the step
-  std::uint64_t moved_ = 0;  // nodes
+  std::int64_t step_number_ = 0;       // from 1 on
+  std::uint64_t perturbed_nodes_ = 0;  // whose rounding was perturbed
 };
 
 }  // namespace

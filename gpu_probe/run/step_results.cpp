@@ -10,7 +10,8 @@
 namespace stowage {
 namespace {
 
-/// The last node that writes a storage before any update, by StorageId; -1: none.
+/// The last node that writes each storage, by StorageId; -1: none does. Updates count only with
+/// `updates_too`.
 std::vector<std::int32_t> last_writers(const StepGraph& graph, bool updates_too) {
   std::vector<std::int32_t> last(graph.storages.size(), -1);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -22,7 +23,8 @@ std::vector<std::int32_t> last_writers(const StepGraph& graph, bool updates_too)
   return last;
 }
 
-/// By StorageId; float32 of what no node writes.
+/// The type in which each storage is written, by StorageId; float32 for storages that no node
+/// writes.
 std::vector<DataType> written_types(const StepGraph& graph) {
   std::vector<DataType> types(graph.storages.size(), DataType::float32);
   for (const KernelNode& node : graph.nodes) {
@@ -89,24 +91,25 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// A tensor on both sides, as far as it can be told.
-struct Gap {
+/// How far one tensor of two executions is apart.
+struct TensorDifference {
   std::string name;
   double absolute = 0, magnitude = 0;
 };
 
 void compare_floats(const FloatElements& actual, const FloatElements& expected,
-                    const std::vector<bool>& ignored, Gap& gap, Difference& result) {
+                    const std::vector<bool>& ignored, TensorDifference& tensor,
+                    Difference& result) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double a = actual[i], e = expected[i];
     result.finite = result.finite && std::isfinite(e);
-    gap.magnitude = std::max(gap.magnitude, std::abs(e));
+    tensor.magnitude = std::max(tensor.magnitude, std::abs(e));
     const double apart = std::abs(a - e);
     if (i < ignored.size() && ignored[i] && std::isfinite(apart)) {
       ++result.ignored;
       continue;
     }
-    gap.absolute = std::isfinite(apart) ? std::max(gap.absolute, apart) : infinite;
+    tensor.absolute = std::isfinite(apart) ? std::max(tensor.absolute, apart) : infinite;
   }
 }
 
@@ -116,33 +119,33 @@ Difference difference(const StepGraph& graph, const std::vector<ResultPlace>& pl
                       ResultKind kind, const StepResults& actual, const StepResults& expected,
                       const std::map<StorageId, std::vector<bool>>& ignored) {
   Difference result;
-  std::vector<Gap> gaps;
+  std::vector<TensorDifference> tensors;
   double largest = 0;
   for (const ResultPlace& place : places) {
     if (place.kind != kind) continue;
     ++result.tensors;
     const auto a = actual.find(place.storage), e = expected.find(place.storage);
-    Gap gap{.name = graph.storage(place.storage).name};
+    TensorDifference tensor{.name = graph.storage(place.storage).name};
     const bool is_there =
         a != actual.end() && e != expected.end() && a->second.size() == e->second.size();
     const bool is_equal = is_there && a->second == e->second;
     if (is_there && is_floating_point(place.type)) {
       const auto mask = ignored.find(place.storage);
       compare_floats({a->second, place.type}, {e->second, place.type},
-                     mask == ignored.end() ? std::vector<bool>() : mask->second, gap, result);
+                     mask == ignored.end() ? std::vector<bool>() : mask->second, tensor, result);
     } else if (!is_equal) {
-      gap.absolute = infinite;
+      tensor.absolute = infinite;
     }
-    if (gap.absolute > 0 || !is_equal) ++result.unequal;
-    largest = std::max(largest, gap.magnitude);
-    gaps.push_back(std::move(gap));
+    if (tensor.absolute > 0 || !is_equal) ++result.unequal;
+    largest = std::max(largest, tensor.magnitude);
+    tensors.push_back(std::move(tensor));
   }
-  for (const Gap& gap : gaps) {
-    const double magnitude = std::max(gap.magnitude, small_share * largest);
+  for (const TensorDifference& tensor : tensors) {
+    const double magnitude = std::max(tensor.magnitude, small_share * largest);
     double relative = 0;
-    if (gap.absolute > 0) relative = magnitude > 0 ? gap.absolute / magnitude : infinite;
-    if (relative > result.relative || result.worst.empty()) result.worst = gap.name;
-    result.absolute = std::max(result.absolute, gap.absolute);
+    if (tensor.absolute > 0) relative = magnitude > 0 ? tensor.absolute / magnitude : infinite;
+    if (relative > result.relative || result.worst.empty()) result.worst = tensor.name;
+    result.absolute = std::max(result.absolute, tensor.absolute);
     result.relative = std::max(result.relative, relative);
   }
   return result;

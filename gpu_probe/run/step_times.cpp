@@ -72,7 +72,7 @@ std::vector<bool> ran_alone(const StepTimes& times, const Plan& plan) {
   for (std::size_t i = 0; i < times.nodes.size(); ++i) {
     const bool on_gpu = device_of(plan, plan.nodes[i]) == Device::gpu;
     const auto& other = lanes[static_cast<std::size_t>(on_gpu ? Device::cpu : Device::gpu)];
-    // A lane does one thing after the other: the first that ends later decides.
+    // A lane runs one kernel after the other: the first one that ends later decides.
     const auto next = std::ranges::upper_bound(other, times.nodes[i].begin, {}, &TimeSpan::end);
     alone.push_back(next == other.end() || next->begin >= times.nodes[i].end);
   }

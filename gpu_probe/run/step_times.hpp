@@ -14,30 +14,32 @@ struct StepTimes {
   std::vector<TimeSpan> copies;  ///< by index into Plan::transfers
 };
 
-/// From the first beginning to the last end; 0 where nothing ran.
+/// Seconds from the first begin to the last end; 0 where nothing ran.
 [[nodiscard]] double step_seconds(const StepTimes& times);
-/// The sum over all kernels, whichever processor ran them.
+/// The sum over all kernels, on both processors.
 [[nodiscard]] double kernel_seconds(const StepTimes& times);
-/// The sum over the copies of a lane.
+/// The sum over all copies of a lane.
 [[nodiscard]] double copy_seconds(const StepTimes& times, const Plan& plan, Direction lane);
 
-/// How long each lane was busy, and the step from its beginning to its end.
+/// How long each lane was busy, and how long the step took.
 struct LaneSeconds {
   double gpu = 0, cpu = 0, h2d = 0, d2h = 0;
   double step = 0;
   [[nodiscard]] double kernels() const { return gpu + cpu; }
 };
 [[nodiscard]] LaneSeconds lane_seconds(const StepTimes& times, const Plan& plan);
-/// As the plan has it: by its machine's figures, its step simulated. Precondition: check_structure.
+/// As planned: the step is simulated with the figures of the plan's machine. Precondition:
+/// check_structure(plan) passed.
 [[nodiscard]] LaneSeconds planned_lane_seconds(const Plan& plan);
 
-/// By NodeId: whether no kernel of the other processor ran beside it. Where both processors are the
-/// host, those that did took each other's time.
+/// By NodeId: whether no kernel of the other processor ran at the same time. Where the host is both
+/// processors, kernels that run at the same time slow each other down.
 [[nodiscard]] std::vector<bool> ran_alone(const StepTimes& times, const Plan& plan);
 
-/// Those that count: without the first of several, which finds nothing warm.
+/// The steps whose times count: all but the first, which finds nothing warm; a single step counts.
 [[nodiscard]] std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step);
-/// The lower one of an even number. Precondition: there is a value.
+/// The median; of an even number of values the lower one of the two in the middle. Precondition:
+/// there is a value.
 [[nodiscard]] double median(std::vector<double> values);
 
 }  // namespace stowage

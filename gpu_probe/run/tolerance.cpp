@@ -21,7 +21,7 @@ double roundoff(DataType type) {
   }
 }
 
-/// What cuDNN runs in PyTorch, whose setting is meant.
+/// Whether PyTorch runs the node by cuDNN, whose setting of TF32 the step has.
 bool may_run_in_tf32(const KernelNode& node) {
   return node.convolution >= 0 || node.kernel == Kernel::rnn_forward ||
          node.kernel == Kernel::rnn_backward;

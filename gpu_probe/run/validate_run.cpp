@@ -14,30 +14,30 @@
 #include "gpu_probe/run/memory_reader.hpp"
 #include "gpu_probe/run/missing_kernels.hpp"
 #include "gpu_probe/run/resident_step.hpp"
-#include "gpu_probe/run/rounding_alone.hpp"
+#include "gpu_probe/run/rounding_masks.hpp"
 #include "gpu_probe/run/time_check.hpp"
 
 namespace stowage {
 namespace {
 
-/// One way of executing the plan.
-struct Way {
+/// One way to execute the plan.
+struct RunMode {
   const char* name;
   bool padded;
   CopyTiming timing;
   bool clean = false;
 };
-constexpr std::size_t padded_way = 2, clean_way = 3;
-constexpr std::array<Way, 4> ways{{
+constexpr std::size_t padded_mode = 2, clean_mode = 3;
+constexpr std::array<RunMode, 4> run_modes{{
     {"exact offsets, early copies", false, {false, false}},
     {"exact offsets, late copies", false, {true, true}},
     {"padded places, late downloads", true, {false, true}},
     {"exact offsets, nothing in between", false, {false, false}, true},
 }};
-using Runs = std::array<Execution, ways.size()>;
+using Runs = std::array<Execution, run_modes.size()>;
 constexpr std::size_t most_listed = 5;
 
-std::string first_of(const std::vector<std::string>& texts) {
+std::string first_texts(const std::vector<std::string>& texts) {
   std::string text;
   for (std::size_t i = 0; i < std::min(texts.size(), most_listed); ++i) {
     text += (i == 0 ? "" : "; ") + texts[i];
@@ -48,22 +48,23 @@ std::string first_of(const std::vector<std::string>& texts) {
   return text;
 }
 
-Check completion(const Way& way, const Execution& run, std::size_t nodes, std::int64_t steps) {
+Check completion_check(const RunMode& mode, const Execution& run, std::size_t nodes,
+                       std::int64_t steps) {
   const bool clean = run.violations.empty() && run.completed;
-  return {fmt::format("residency ({})", way.name), clean,
+  return {fmt::format("residency ({})", mode.name), clean,
           clean ? fmt::format("{} nodes, {} uploads, {} downloads{}", nodes, run.h2d.copies / steps,
                               run.d2h.copies / steps,
                               steps == 1 ? "" : fmt::format(" in each of {} steps", steps))
           : run.violations.empty() ? std::string("the step was not completed")
-                                   : first_of(run.violations)};
+                                   : first_texts(run.violations)};
 }
 
-Check canaries(const Execution& run) {
+Check canary_check(const Execution& run) {
   const bool clean = run.overruns.empty() && run.completed;
   return {"canaries", clean,
           clean                  ? "no byte beside an argument was written"
           : run.overruns.empty() ? std::string("the padded run was not completed")
-                                 : first_of(run.overruns)};
+                                 : first_texts(run.overruns)};
 }
 
 std::string planned_text(Bytes measured, Bytes planned) {
@@ -97,7 +98,7 @@ bool worse(const Difference& a, const Difference& b) {
   return std::pair(a.relative, a.unequal) > std::pair(b.relative, b.unequal);
 }
 
-Check equality(const MeasuredDifference& measured, const char* way) {
+Check equality_check(const MeasuredDifference& measured, const char* mode) {
   const Difference& d = measured.difference;
   const double tolerance = measured.tolerance;
   Check check{plural(measured.kind), d.finite && d.relative <= tolerance, ""};
@@ -109,9 +110,9 @@ Check equality(const MeasuredDifference& measured, const char* way) {
   } else {
     check.detail = fmt::format(
         "{} of {} tensors differ; largest difference {:.3g}, relative {:.3g}, at '{}' ({})",
-        d.unequal, d.tensors, d.absolute, d.relative, d.worst, way);
+        d.unequal, d.tensors, d.absolute, d.relative, d.worst, mode);
     if (tolerance > 0) check.detail += fmt::format("; {:.3g} relative is allowed", tolerance);
-    if (measured.by_rounding) {
+    if (measured.rounding_effect) {
       check.detail +=
           fmt::format(", {:g} times what other rounding moves the host's step by", rounding_margin);
     }
@@ -128,14 +129,14 @@ bool is_read_at_end(ResultKind kind) {
          kind == ResultKind::buffer;
 }
 
-/// The losses of the steps before the last: bit by bit, or within the tolerance.
+/// Checks the losses of the steps before the last: bit by bit, or within the tolerance.
 Check check_losses(const StepGraph& graph, const Runs& runs,
                    const std::vector<StepResults>& reference, double tolerance) {
   const std::vector<ResultPlace> places = results_of(graph);
   Check check{"losses on the way", true, ""};
   double largest = 0;
   for (std::size_t i = 0; i < runs.size() && check.passed; ++i) {
-    if (ways[i].clean || ways[i].padded) continue;
+    if (run_modes[i].clean || run_modes[i].padded) continue;
     for (std::size_t n = 0; n + 1 < reference.size() && check.passed; ++n) {
       const StepResults& actual = n < runs[i].earlier.size() ? runs[i].earlier[n] : StepResults{};
       const Difference d = difference(graph, places, ResultKind::loss, actual, reference[n]);
@@ -143,7 +144,7 @@ Check check_losses(const StepGraph& graph, const Runs& runs,
       largest = std::max(largest, d.relative);
       if (!check.passed) {
         check.detail = fmt::format("of step {}: relative difference {:.3g} ({})", n + 1, d.relative,
-                                   ways[i].name);
+                                   run_modes[i].name);
       }
     }
   }
@@ -154,8 +155,8 @@ Check check_losses(const StepGraph& graph, const Runs& runs,
   return check;
 }
 
-/// The step with the median of the time.
-void take_times(const Plan& plan, const std::vector<StepTimes>& by_step, MeasuredRun& measured) {
+/// Stores the times of all steps, and the lanes' of the warm step with the median time.
+void store_times(const Plan& plan, const std::vector<StepTimes>& by_step, MeasuredRun& measured) {
   measured.times = by_step;
   if (measured.times.empty()) return;
   std::vector<double> seconds;
@@ -175,26 +176,29 @@ std::vector<double> losses_by_step(const StepGraph& graph, const Execution& run)
   return losses;
 }
 
-/// The reference, and what of its first step and of its last is left to rounding.
+/// The reference's results, with the elements that only rounding decides in its first step and in
+/// its last.
 struct Reference {
   const StepGraph& graph;
   std::int64_t batch;
   const std::vector<StepResults>& steps;
-  std::array<ElementMasks, 2> left_to_rounding;
+  std::array<ElementMasks, 2> rounding_masks_of_ends;
 
   [[nodiscard]] Difference difference_of(ResultKind kind, const StepResults& actual,
                                          bool of_first) const {
     return difference(graph, results_of(graph), kind, actual,
-                      of_first ? steps.front() : steps.back(), left_to_rounding[of_first ? 0 : 1]);
+                      of_first ? steps.front() : steps.back(),
+                      rounding_masks_of_ends[of_first ? 0 : 1]);
   }
 };
 
-/// How far the reference's results move where its kernels round another way, by kind.
-class MovedByRounding {
+/// How far the reference's results move when the rounding of its kernels is perturbed, by kind of
+/// result.
+class RoundingEffect {
  public:
-  explicit MovedByRounding(const Reference& reference) : reference_(reference) {}
+  explicit RoundingEffect(const Reference& reference) : reference_(reference) {}
 
-  /// Runs the reference's steps again at the first call. Errors: a host kernel's refusal.
+  /// Runs the reference's steps again, at the first call. Errors: a host kernel's.
   Result<double> of(ResultKind kind) {
     while (others_.size() < tries) {
       auto other = run_resident_steps(reference_.graph, reference_.batch,
@@ -221,30 +225,30 @@ class MovedByRounding {
 
 Result<void> check_results(const Runs& runs, const Reference& reference, double tolerance,
                            RunReport& report) {
-  MovedByRounding moved(reference);
+  RoundingEffect effect(reference);
   for (const ResultKind kind :
        {ResultKind::output, ResultKind::loss, ResultKind::gradient, ResultKind::parameter,
         ResultKind::optimizer_state, ResultKind::buffer}) {
     MeasuredDifference measured{.kind = kind, .difference = {}, .tolerance = tolerance};
-    const char* way = ways[0].name;
+    const char* mode = run_modes[0].name;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (ways[i].clean && !is_read_at_end(kind)) continue;
-      const Difference d = reference.difference_of(kind, runs[i].results, ways[i].padded);
+      if (run_modes[i].clean && !is_read_at_end(kind)) continue;
+      const Difference d = reference.difference_of(kind, runs[i].results, run_modes[i].padded);
       if (i > 0 && !worse(d, measured.difference)) continue;
       measured.difference = d;
-      way = ways[i].name;
+      mode = run_modes[i].name;
     }
     if (measured.difference.tensors == 0) continue;
     if (tolerance > 0 && std::isfinite(measured.difference.relative) &&
         measured.difference.relative > tolerance) {
-      auto by_rounding = moved.of(kind);
-      if (!by_rounding) return tl::unexpected(std::move(by_rounding.error()));
-      if (rounding_margin * *by_rounding > tolerance) {
-        measured.by_rounding = *by_rounding;
-        measured.tolerance = rounding_margin * *by_rounding;
+      auto rounding_effect = effect.of(kind);
+      if (!rounding_effect) return tl::unexpected(std::move(rounding_effect.error()));
+      if (rounding_margin * *rounding_effect > tolerance) {
+        measured.rounding_effect = *rounding_effect;
+        measured.tolerance = rounding_margin * *rounding_effect;
       }
     }
-    report.checks.push_back(equality(measured, way));
+    report.checks.push_back(equality_check(measured, mode));
     report.measured.differences.push_back(std::move(measured));
   }
   return {};
@@ -256,24 +260,24 @@ struct Executed {
   std::optional<DeviceMemoryUse> memory;
 };
 
-Result<Executed> run_all_ways(const Plan& plan, Backend& backend, const RunOptions& options,
-                              RunReport& report) {
+Result<Executed> run_all_modes(const Plan& plan, Backend& backend, const RunOptions& options,
+                               RunReport& report) {
   Executed executed;
   DeviceMemoryReader memory(backend);
   if (auto ok = memory.before(); !ok) return tl::unexpected(std::move(ok.error()));
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    const std::int64_t steps = ways[i].padded ? 1 : options.steps;
+  for (std::size_t i = 0; i < run_modes.size(); ++i) {
+    const std::int64_t steps = run_modes[i].padded ? 1 : options.steps;
     const CoreWaits waits;
     auto run = execute(plan, backend,
-                       {.padded = ways[i].padded,
-                        .timing = ways[i].timing,
-                        .clean = ways[i].clean,
+                       {.padded = run_modes[i].padded,
+                        .timing = run_modes[i].timing,
+                        .clean = run_modes[i].clean,
                         .steps = steps,
                         .stop_at_violation = options.stop_at_violation});
     if (!run) return tl::unexpected(std::move(run.error()));
-    report.checks.push_back(completion(ways[i], *run, plan.nodes.size(), steps));
+    report.checks.push_back(completion_check(run_modes[i], *run, plan.nodes.size(), steps));
     executed.runs[i] = std::move(*run);
-    if (ways[i].clean) executed.waits = waits.share();
+    if (run_modes[i].clean) executed.waits = waits.share();
     if (i > 0) continue;
     if (auto ok = memory.loaded(); !ok) return tl::unexpected(std::move(ok.error()));
   }
@@ -291,6 +295,9 @@ bool RunReport::passed() const {
          std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
 }
 
+// Checks that the plan can be run, runs the reference and then the plan in all modes, and checks in
+// this order: residency and canaries, peaks and copied bytes, the device's memory, times, the
+// losses on the way, the results.
 Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions& options) {
   RunReport report{.backend = backend.name()};
   report.checks.push_back(check_structure(plan));
@@ -302,14 +309,14 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
                    hint_of(Cure::stowage_kernels));
   }
   if (const auto missing = missing_kernels(plan, backend.gpu_kernels()); !missing.empty()) {
-    return failure(first_of(missing), "its memory is planned and checked all the same");
+    return failure(first_texts(missing), "its memory is planned and checked all the same");
   }
   const auto reference = run_resident_steps(graph, plan.step.batch, options.steps);
   if (!reference) return tl::unexpected(reference.error());
-  const auto executed = run_all_ways(plan, backend, options, report);
+  const auto executed = run_all_modes(plan, backend, options, report);
   if (!executed) return tl::unexpected(executed.error());
   const Runs& runs = executed->runs;
-  report.checks.push_back(canaries(runs[padded_way]));
+  report.checks.push_back(canary_check(runs[padded_mode]));
   report.measured = {.gpu_peak = runs[0].gpu_peak,
                      .gpu_high_water = runs[0].gpu_high_water,
                      .host_high_water = runs[0].host_high_water,
@@ -321,7 +328,7 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
                      .waits = executed->waits,
                      .memory = executed->memory,
                      .differences = {}};
-  take_times(plan, runs[clean_way].times, report.measured);
+  store_times(plan, runs[clean_mode].times, report.measured);
   check_memory(plan, report.measured, options.steps, report.checks);
   if (executed->memory) {
     std::ranges::move(check_device_memory(plan, *executed->memory),
@@ -337,8 +344,8 @@ Result<RunReport> run_plan(const Plan& plan, Backend& backend, const RunOptions&
   }
   Reference against{graph, plan.step.batch, *reference, {}};
   if (options.tolerance > 0) {
-    against.left_to_rounding = {rounding_alone(graph, reference->front()),
-                                rounding_alone(graph, reference->back())};
+    against.rounding_masks_of_ends = {rounding_masks(graph, reference->front()),
+                                      rounding_masks(graph, reference->back())};
   }
   if (auto ok = check_results(runs, against, options.tolerance, report); !ok) {
     return tl::unexpected(std::move(ok.error()));

@@ -1,16 +1,18 @@
-// The proof by execution: a plan's step run on a backend, against the same step with everything
-// resident.
+// Validates a plan by execution: its step runs on a backend, and its results are compared with
+// those of the same step with everything resident.
 //
-// Of one step, or of several one after the other, that train on from each other (executor.hpp).
+// It runs one step, or several that train on from each other (executor.hpp).
 //
-// Three runs: at the plan's own offsets with copies as early as the plan's meaning allows, the same
-// with copies as late as it allows, and, one step only, in padded places with canaries. A fourth,
-// in which nothing runs but the step's own kernels and copies, is for the times. The reference has
-// the same micro-batching and initial values and runs on the host kernels. On the host backend the
-// two run the same kernels on the same numbers, and a host kernel's result does not depend on
-// addresses: the results must be equal bit by bit (tolerance 0). A GPU's differ by rounding. Where
-// they differ by more than the tolerance, the reference is run again with its kernels rounding
-// another way (other_rounding.hpp), and what that moves it by is the measure.
+// There are three runs: at the plan's own offsets with copies as early as the plan allows; the same
+// with copies as late as it allows; and, for one step only, in padded places with canaries. A
+// fourth run, for the times, runs nothing but the step's own kernels and copies. The reference has
+// the same micro-batches and initial values and runs on the host kernels.
+//
+// The host backend runs the same kernels on the same numbers as the reference, and a host kernel's
+// result does not depend on addresses: the results must be equal bit by bit (tolerance 0). A GPU's
+// results differ by rounding. Where they differ by more than the tolerance, the reference runs
+// again with its rounding perturbed (perturbed_rounding.hpp), and the tolerance becomes a multiple
+// of what that changes.
 #pragma once
 
 #include <optional>
@@ -27,36 +29,37 @@
 namespace stowage {
 
 struct RunOptions {
-  std::int64_t steps = 1;         ///< one after the other; at least 1
-  double tolerance = 0;           ///< of relative differences (Difference::relative)
-  bool stop_at_violation = true;  ///< false: let the numbers speak too
-  /// The plan's seconds were measured on this machine with this backend: they are checked.
+  std::int64_t steps = 1;         ///< that run one after the other; at least 1
+  double tolerance = 0;           ///< the largest Difference::relative that passes
+  bool stop_at_violation = true;  ///< false: go on, and compare the results as well
+  /// Whether the plan's times were measured on this machine with this backend, and are checked.
   bool check_times = false;
 };
 
 struct MeasuredDifference {
   ResultKind kind = ResultKind::loss;
   Difference difference;  ///< the worst of the runs
-  double tolerance = 0;   ///< of Difference::relative
-  /// What other rounding alone moves the reference by, where it had to be tried.
-  std::optional<double> by_rounding = {};
+  double tolerance = 0;   ///< the largest Difference::relative that passes
+  /// How far perturbed rounding moves the reference's results; none: it was not needed.
+  std::optional<double> rounding_effect = {};
 };
-/// A GPU's results may be so many times as far from the reference as other rounding moves it.
+/// A GPU's results may differ from the reference by this many times the effect of perturbed
+/// rounding.
 inline constexpr double rounding_margin = 4;
 
-/// Measured in the run at the plan's own offsets with early copies; the times in the clean one.
+/// Measured in the run at the plan's own offsets with early copies; the times in the clean run.
 struct MeasuredRun {
-  Bytes gpu_peak;        ///< largest sum of what was resident, workspaces included
+  Bytes gpu_peak;        ///< largest sum of residences and workspaces
   Bytes gpu_high_water;  ///< how far into the arena anything was read or written
   Bytes host_high_water;
   CopyCount h2d, d2h;  ///< of all steps
   /// By step, the mean over micro-batches; empty: the step has no loss.
   std::vector<double> losses;
-  /// Of the step that took the median of the time, without the first of several.
+  /// Of the warm step with the median time.
   LaneSeconds lanes;
   std::vector<StepTimes> times;           ///< of the clean run, by step
   std::optional<double> waits;            ///< CoreWaits::share of the clean run
-  std::optional<DeviceMemoryUse> memory;  ///< of a device
+  std::optional<DeviceMemoryUse> memory;  ///< none: the backend has no device
   std::vector<MeasuredDifference> differences;
 };
 
@@ -65,12 +68,12 @@ struct RunReport {
   std::vector<Check> checks;
   std::vector<std::string> remarks;  ///< Backend::remarks
   MeasuredRun measured;
-  [[nodiscard]] bool passed() const;  ///< there are checks, and all passed
+  [[nodiscard]] bool passed() const;  ///< whether there are checks, and all passed
 };
 
-/// Errors, which are not findings about the plan: a plan of kernels that Stowage does not run
-/// (`--runtime pytorch`), kernels or data types without an implementation (missing_kernels.hpp),
-/// and the backend's failures, no memory for the arenas among them.
+/// Errors say nothing about the plan: its kernels are not ours (`--runtime pytorch`), a kernel or a
+/// data type has no implementation (missing_kernels.hpp), or the backend fails, for example for
+/// lack of memory for the arenas.
 [[nodiscard]] Result<RunReport> run_plan(const Plan& plan, Backend& backend,
                                          const RunOptions& options = {});
 

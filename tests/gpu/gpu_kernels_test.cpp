@@ -1,4 +1,5 @@
-// Every kernel that the table gives cuda, in every type that it takes there, against the host.
+// Compares every kernel that the kernel table has for cuda with the host, in every type that it
+// takes there.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A small step of every operator and of every loss, forward and backward, against the host.
+// Compares a small step of every operator and every loss, forward and backward, with the host.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,6 +1,6 @@
-// Whole models under plans of many kinds: drawn from the definition, with copies in all directions
-// and nodes on the CPU, and made by the planner for budgets, with pins, micro-batches and values
-// made again.
+// Runs whole models under plans of many kinds: plans drawn at random from the definition, with
+// copies in both directions and nodes on the CPU; and plans that the planner makes for budgets,
+// with pins, micro-batches and recomputed values.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -22,8 +22,8 @@ struct PlannedModel {
   const char* text;
   LoweringSettings settings;
   std::int64_t steps = 1;
-  std::uint64_t seed = 0;  ///< of the plan; 0: everything stays on the GPU
-  double on_cpu = 0.15;    ///< of the nodes
+  std::uint64_t seed = 0;  ///< of the random plan; 0: everything stays on the GPU
+  double on_cpu = 0.15;    ///< share of the nodes
 };
 
 LoweringSettings inference() {
@@ -35,7 +35,7 @@ Plan plan_of(const StepGraph& graph, const PlannedModel& planned) {
   return random_plan(graph, 2, planned.seed, {.on_cpu = planned.on_cpu});
 }
 
-// Small enough for cuDNN's pretended convolutions.
+// Small enough for the convolutions of the pretended cuDNN.
 const char* const planned_network = R"(model: planned
 inputs:
   image: {shape: [batch, 4, 8, 8]}
@@ -53,7 +53,7 @@ loss:
   cross_entropy: {from: [head, label]}
 )";
 
-/// The planner's proposals where `percent` of what everything on the GPU takes is the budget.
+/// The planner's proposals for a budget of `percent` of what everything on the GPU takes.
 std::vector<Plan> proposals(std::int64_t percent, const std::vector<std::string>& pins) {
   const ChosenStep step{.lowering = without_tf32(adamw())};
   PlanRequest request = testing::small_request(64_MiB, pins);

@@ -48,7 +48,7 @@ constexpr std::string_view columns =
     "|---|---|---|---|---|---|---|---|---|\n";
 constexpr std::size_t column_count = 9;
 
-/// What a cell may hold: no bar, no line's end, no blank at its ends.
+/// The text as a table's cell may hold it: without bars, line ends and outer blanks.
 std::string cell(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return c == '|' || c == '\n' || c == '\r'; }, '/');
@@ -67,7 +67,7 @@ std::string line_of(const GpuRunRow& row) {
                      cell(run.cudnn), run.passed ? "passed" : "FAILED", cell(run.difference));
 }
 
-/// The cells between the bars of "| a | b |"; none: it is no row of a table.
+/// The cells between the bars of "| a | b |"; none: the line is not a row of a table.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;
   if (!line.starts_with('|') || !line.ends_with('|') || line.size() < 2) return cells;
@@ -87,7 +87,7 @@ bool is_date(std::string_view text) {
   });
 }
 
-/// Of a row that is not "never"; none: the cells are of no run.
+/// The run in a row that is not "never"; none: the cells do not hold a run.
 std::optional<GpuRun> run_of(const std::vector<std::string>& cells) {
   GpuRun run{.date = cells[2],
              .card = cells[3],

@@ -1,5 +1,5 @@
-// The document of what has run on a GPU: its writer, its reader, and that the one in docs/ has a
-// row for every kernel and type. Needs no machine.
+// The document of kernels that have run on a GPU: its writer, its reader, and that the one in docs/
+// has a row for every kernel and type. Needs no GPU.
 #include "tests/gpu/gpu_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -133,21 +133,21 @@ TEST_SUITE("document") {
   TEST_CASE("only a device of the system's driver that NVML knows counts as a GPU") {
     Probe probe{.gpus = {{.name = "NVIDIA H200"}}, .driver = "580.95.05"};
     const std::string pretended = pretended_setup().driver;
-    CHECK(why_no_gpu_run(pretended, "cuda: NVIDIA H200", probe) ==
+    CHECK(no_gpu_run_reason(pretended, "cuda: NVIDIA H200", probe) ==
           "the driver is " + pretended + ", not the system's libcuda.so.1");
-    CHECK(why_no_gpu_run("libcuda.so.1", "cuda: Fake", probe) ==
+    CHECK(no_gpu_run_reason("libcuda.so.1", "cuda: Fake", probe) ==
           "NVML knows no device that is called 'cuda: Fake'");
-    CHECK(why_no_gpu_run("libcuda.so.1", "host", probe) != "");
+    CHECK(no_gpu_run_reason("libcuda.so.1", "host", probe) != "");
     probe.driver = "";
-    CHECK(why_no_gpu_run("libcuda.so.1", "cuda: NVIDIA H200", probe) != "");
+    CHECK(no_gpu_run_reason("libcuda.so.1", "cuda: NVIDIA H200", probe) != "");
     probe = {};
-    CHECK(why_no_gpu_run("libcuda.so.1", "cuda: ", probe) != "");
+    CHECK(no_gpu_run_reason("libcuda.so.1", "cuda: ", probe) != "");
   }
 
   TEST_CASE("what ran on libraries that pretend is in no document") {
     auto opened = GpuMachine::open(true);
     REQUIRE(opened.has_value());
-    CHECK(opened->why_not_recorded().ends_with("not the system's libcuda.so.1"));
+    CHECK(opened->not_recorded_reason().ends_with("not the system's libcuda.so.1"));
     const GpuRuns known = rows_of_table({});
     opened->add(known[0].what, {}, true);
     CHECK(opened->tried() == 1);

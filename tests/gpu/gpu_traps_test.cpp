@@ -1,6 +1,6 @@
-// Mistakes made on purpose, which a run on the device must find: in the plan, in what a kernel
-// leaves, in what is asked of the device. On models without indices, since an index that is not
-// there would be an address.
+// Deliberate mistakes that a run on the device must find: in the plan, in a kernel's results, in
+// what is asked of the device. The models have no indices, since an index that holds garbage would
+// be a wrong address.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Execution executed(const Plan& plan, const ExecutionOptions& options) {
   return *std::move(execution);
 }
 
-/// Whether what a step left is not the host's.
+/// Whether the step's results differ from the host's.
 bool is_wrong(const StepGraph& graph, const Execution& done) {
   const auto reference = run_resident_step(graph, trap_batch);
   REQUIRE(reference.has_value());
@@ -41,7 +41,7 @@ bool is_wrong(const StepGraph& graph, const Execution& done) {
       });
 }
 
-/// Adds to the first number that the n-th kernel on the device writes.
+/// Adds to the first number of the result of the n-th kernel on the device.
 class SpoilingBackend final : public WrappedBackend {
  public:
   SpoilingBackend(std::unique_ptr<Backend> inner, long n)
@@ -118,7 +118,7 @@ TEST_CASE("an arena that no device has room for is refused in the driver's words
   const auto refused = machine().backend().allocate({.gpu = Bytes(std::int64_t{1} << 50)});
   REQUIRE(!refused.has_value());
   CHECK(refused.error().front().message.find("cuMemAlloc") != std::string::npos);
-  // The machine goes on.
+  // The machine still works.
   const StepGraph graph = step_of(mlp, without_tf32(sgd_momentum()));
   CHECK(failures_on_machine(resident_plan(graph, trap_batch)) == "");
 }

@@ -76,11 +76,11 @@ double number(const std::byte* at, DataType type) {
   return 0;
 }
 
-/// A tensor of the call, on the host; in the arenas it lies at `offset`.
+/// A tensor of the call, in the host's memory. In the arenas it lies at `offset`.
 struct TrialTensor {
   DataType type;
   Sizes shape;
-  DataType content = type;  ///< what its bytes are: uint8 may be values that a kernel keeps
+  DataType content = type;  ///< the type of its content: a uint8 tensor may hold kept values
   Buffer bytes = {};
   std::size_t offset = 0;
 };
@@ -109,7 +109,8 @@ void draw(TrialTensor& tensor, std::mt19937_64& random) {
   }
 }
 
-/// What a device takes beside the host's arguments, and nobody reads: more than the samples want.
+/// The scratch argument that only a device takes; nobody reads it. It is larger than the samples
+/// need.
 std::optional<SampleArgument> scratch_of(Kernel kernel) {
   const auto row = std::ranges::find(kernel_table(), kernel, &KernelRow::kernel);
   const auto writes = row->signature.writes.all();
@@ -118,7 +119,7 @@ std::optional<SampleArgument> scratch_of(Kernel kernel) {
   return SampleArgument{{bytes}, false, DataType::uint8, true};
 }
 
-/// The call's tensors, reads first. A result in place of an argument is that argument's.
+/// The call's tensors, reads first. A result in place of an argument is the same tensor.
 struct TrialCall {
   const KernelSample& sample;
   std::vector<TrialTensor> reads, writes;
@@ -133,7 +134,7 @@ struct TrialCall {
     if (const auto scratch = scratch_of(of.kernel)) writes.push_back(tensor_of(*scratch, type));
   }
 
-  /// Lays the tensors out one behind the other. Returns the bytes that they take.
+  /// Places the tensors one behind the other. Returns the bytes that they take.
   std::size_t place() {
     std::size_t end = 0;
     const auto next = [&](TrialTensor& tensor) {
@@ -152,7 +153,7 @@ struct TrialCall {
     return end;
   }
 
-  /// Runs it where the tensors begin at `base`.
+  /// Runs the call with its tensors at `base`.
   template <class Run>
   auto run(std::byte* base, Device device, Run run) const {
     std::vector<TensorArgument> read_arguments, write_arguments;
@@ -212,7 +213,7 @@ Result<void> run_on_backend(TrialCall& call, std::size_t size, Backend& backend)
   return {};
 }
 
-/// The kernel whose result is the second argument of this one, or itself.
+/// The kernel whose result is this kernel's second argument, or the kernel itself.
 Kernel forward_of(Kernel kernel) {
   switch (kernel) {
     case Kernel::max_pool_backward:
@@ -224,7 +225,8 @@ Kernel forward_of(Kernel kernel) {
   }
 }
 
-/// A maximum's gradient goes where the maximum was taken from, and a number that was drawn is none.
+/// Replaces drawn arguments by a forward kernel's result: a maximum's gradient needs the positions
+/// of the maximum, and random numbers are not positions.
 Result<void> put_forward_result(TrialCall& call, DataType type) {
   const Kernel forward = forward_of(call.sample.kernel);
   if (forward == call.sample.kernel) return {};
@@ -290,7 +292,7 @@ TrialResult try_on(Backend& backend, const KernelSample& sample, DataType type) 
     return {0, ok.error().front().message};
   }
   TrialResult result;
-  for (std::size_t i = 0; i < sample.writes.size(); ++i) {  // scratch is behind them
+  for (std::size_t i = 0; i < sample.writes.size(); ++i) {  // scratch lies behind them
     if (!is_finite(expected.writes[i])) return {0, "the host's own result is not finite"};
     result.difference =
         std::max(result.difference, difference_of(actual.writes[i], expected.writes[i]));

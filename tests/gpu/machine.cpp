@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view backend_prefix = "cuda: ";
 
-/// "13.1.0"; "" where it does not say.
+/// The library's version, "13.1.0"; "" where it is unknown.
 std::string version_of(std::string_view library, const Probe& probe) {
   const auto found = std::ranges::find(probe.libraries, library, &FoundLibrary::name);
   return found != probe.libraries.end() ? found->version : "";
@@ -45,8 +45,8 @@ std::optional<GpuMachine>& machine_of_run() {
 
 }  // namespace
 
-std::string why_no_gpu_run(const std::string& driver, const std::string& backend,
-                           const Probe& probe) {
+std::string no_gpu_run_reason(const std::string& driver, const std::string& backend,
+                              const Probe& probe) {
   if (driver != CudaSetup{}.driver) {
     return fmt::format("the driver is {}, not the system's {}", driver, CudaSetup{}.driver);
   }
@@ -62,12 +62,12 @@ std::string why_no_gpu_run(const std::string& driver, const std::string& backend
 }
 
 Result<GpuMachine> GpuMachine::open(bool pretended) {
-  const CudaSetup setup = pretended ? pretended_setup() : usual_cuda_setup(STOWAGE_KERNEL_FOLDER);
+  const CudaSetup setup = pretended ? pretended_setup() : default_cuda_setup(STOWAGE_KERNEL_FOLDER);
   auto backend = open_cuda_backend(setup);
   if (!backend) return tl::unexpected(std::move(backend.error()));
   const Probe probe = stowage::probe();
   GpuMachine machine;
-  machine.why_not_recorded_ = why_no_gpu_run(setup.driver, (*backend)->name(), probe);
+  machine.not_recorded_reason_ = no_gpu_run_reason(setup.driver, (*backend)->name(), probe);
   machine.identity_ = identity_of(setup, (*backend)->name(), probe);
   machine.setup_ = setup;
   machine.backend_ = std::move(*backend);
@@ -83,7 +83,7 @@ void GpuMachine::add(KernelInType what, const TrialResult& result, bool passed) 
 }
 
 GpuRuns GpuMachine::updated(const GpuRuns& known) const {
-  if (!why_not_recorded_.empty()) return known;
+  if (!not_recorded_reason_.empty()) return known;
   GpuRuns runs = rows_of_table(known);
   for (const Tried& tried : results_) {
     GpuRun run = identity_;

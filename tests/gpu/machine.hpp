@@ -1,7 +1,7 @@
-// The machine that gpu_tests runs on: a GPU, or the libraries that pretend to be one's.
+// GpuMachine: the machine that gpu_tests runs on: a GPU, or libraries that pretend to be one.
 //
-// Only what a GPU has run is recorded. A run is one where the driver is the system's libcuda.so.1,
-// is none of the tests', and NVML, which is asked by itself, knows the device by the same name.
+// Only runs on a GPU are recorded. A run counts as one if the driver is the system's libcuda.so.1
+// and not the tests', and NVML, which is asked separately, knows the device by the same name.
 #pragma once
 
 #include <memory>
@@ -17,24 +17,24 @@
 
 namespace stowage::test {
 
-/// Why what runs on such a machine is no run on a GPU; "" where it is one. `backend`: its name,
+/// Why a run on such a machine is not a run on a GPU; "" where it is one. `backend`: its name,
 /// "cuda: NVIDIA H200".
-[[nodiscard]] std::string why_no_gpu_run(const std::string& driver, const std::string& backend,
-                                         const Probe& probe);
+[[nodiscard]] std::string no_gpu_run_reason(const std::string& driver, const std::string& backend,
+                                            const Probe& probe);
 
 class GpuMachine {
  public:
-  /// Compiled kernels are kept beside the program, unless the libraries are pretended. Errors: no
+  /// Keeps compiled kernels beside the program, unless the libraries are pretended. Errors: no
   /// driver, no device.
   [[nodiscard]] static Result<GpuMachine> open(bool pretended);
 
   [[nodiscard]] Backend& backend() { return *backend_; }
-  /// One of its own on the same device.
+  /// Another backend on the same device.
   [[nodiscard]] Result<std::unique_ptr<Backend>> another() const;
-  [[nodiscard]] const std::string& why_not_recorded() const { return why_not_recorded_; }
+  [[nodiscard]] const std::string& not_recorded_reason() const { return not_recorded_reason_; }
 
-  /// Of the kernels only this one is tried; "": all are. A kernel that breaks the context takes all
-  /// that follow with it, so that each of them has to be tried in a process of its own then.
+  /// Tries only this kernel; "": all. A kernel that breaks the context makes all later kernels
+  /// fail, so each of them must then be tried in a process of its own.
   void try_only(std::string kernel) { only_ = std::move(kernel); }
   [[nodiscard]] bool tries(std::string_view kernel) const {
     return only_.empty() || kernel == only_;
@@ -43,7 +43,8 @@ class GpuMachine {
   void add(KernelInType what, const TrialResult& result, bool passed);
   [[nodiscard]] std::size_t tried() const { return results_.size(); }
 
-  /// The document with what was added, of today; `known` as it was where nothing is to be recorded.
+  /// The document with the runs that were added, dated today; `known` unchanged where nothing is
+  /// recorded.
   [[nodiscard]] GpuRuns updated(const GpuRuns& known) const;
   /// "NVIDIA H200, driver 580.95.05, NVRTC 13.0, cuBLAS 13.1.0, cuDNN 9.19.0"
   [[nodiscard]] std::string text() const;
@@ -56,13 +57,13 @@ class GpuMachine {
   };
   CudaSetup setup_;
   std::unique_ptr<Backend> backend_;
-  std::string why_not_recorded_;
-  GpuRun identity_;  // without a result
+  std::string not_recorded_reason_;
+  GpuRun identity_;  // of a run, without a result
   std::vector<Tried> results_;
   std::string only_;
 };
 
-/// The machine of this run. Precondition: main() has set it; the suite `document` does without.
+/// The machine of this run. Precondition: main() has set it; for the suite `document` it does not.
 [[nodiscard]] GpuMachine& machine();
 void set_machine(GpuMachine machine);
 void close_machine();

@@ -1,16 +1,16 @@
-// gpu_tests: what only a GPU can tell.
+// gpu_tests: the tests that need a GPU.
 //
-//   gpu_tests                       on the GPU of this machine; writes what ran into
-//                                   docs/gpu-runs.md. Without one it exits with 77, and why
-//   gpu_tests --document FILE       into another file instead, which is read first if it is there
-//   gpu_tests --no-document         into none
-//   gpu_tests --kernel NAME         of the kernels this one alone
-//   gpu_tests --pretended           on libraries that pretend to be CUDA's; writes nothing
-//   gpu_tests --write-list          runs nothing: makes the document's rows those of the kernel
-//                                   table, keeping what is known
-//   gpu_tests --test-suite=document the tests of the document, which need no machine
+//   gpu_tests                       runs on the GPU of this machine; writes the runs to
+//                                   docs/gpu-runs.md. Without a GPU it says so and exits 77
+//   gpu_tests --document FILE       writes to another file, which is read first if it exists
+//   gpu_tests --no-document         writes no document
+//   gpu_tests --kernel NAME         tries only this kernel
+//   gpu_tests --pretended           runs on libraries that pretend to be CUDA's; writes nothing
+//   gpu_tests --write-list          runs nothing: gives the document the rows of the kernel
+//                                   table, and keeps the runs that it has
+//   gpu_tests --test-suite=document runs the tests of the document, which need no GPU
 //
-// doctest's own options go with all of them.
+// doctest's own options may be added to all of these.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -50,7 +50,7 @@ Options options_of(int argc, char** argv) {
   return options;
 }
 
-/// Whether the document could be read and written.
+/// Reads the document, adds the machine's runs, and writes it. Returns whether that succeeded.
 bool rewrite(const std::string& document, const GpuMachine* machine) {
   std::ifstream file(document);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -68,12 +68,12 @@ bool rewrite(const std::string& document, const GpuMachine* machine) {
   return true;
 }
 
-/// Runs the tests on the machine, and records what ran on a GPU.
+/// Runs the tests on the machine, and records the runs on a GPU.
 int run_on_machine(doctest::Context& context, const Options& options) {
   std::printf("%s\n", machine().text().c_str());
   const int status = context.run();
-  if (!machine().why_not_recorded().empty()) {
-    std::printf("Not recorded as run on a GPU: %s\n", machine().why_not_recorded().c_str());
+  if (!machine().not_recorded_reason().empty()) {
+    std::printf("Not recorded as run on a GPU: %s\n", machine().not_recorded_reason().c_str());
     return status != 0 || options.pretended ? status : 1;
   }
   if (options.document.empty() || machine().tried() == 0) return status;
@@ -95,7 +95,7 @@ int run_gpu_tests(int argc, char** argv) {
   opened->try_only(options.kernel);
   set_machine(*std::move(opened));
   const int status = run_on_machine(context, options);
-  close_machine();  // while its driver is still there
+  close_machine();  // before its driver is unloaded
   return status;
 }
 

@@ -1,4 +1,4 @@
-// Plans, run on the machine of this run.
+// Runs plans on the machine of this run.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace stowage::test {
 
-/// Convolutions in float32 proper, so that they can be held against the host's.
+/// The settings with convolutions in float32 instead of TF32, so that they can be compared with the
+/// host's.
 [[nodiscard]] LoweringSettings without_tf32(LoweringSettings settings);
 
-/// run_plan() on the machine, held against the host within gpu_tolerance(): what failed, a line a
-/// check, or why it did not run; "": all passed.
+/// Runs the plan by run_plan() on the machine, with gpu_tolerance(). Returns the checks that
+/// failed, one a line, or why it did not run; "": all checks passed.
 [[nodiscard]] std::string failures_on_machine(const Plan& plan, std::int64_t steps = 1);
 
 }  // namespace stowage::test

@@ -10,7 +10,7 @@ WORD = (1 << 64) - 1
 
 
 def mixed(counter):
-    """gpu_probe/host/kernels/mask_draw.hpp."""
+    """gpu_probe/kernels/rows/mask_draw.hpp."""
     z = counter * 0x9e3779b97f4a7c15 & WORD
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & WORD
     z = (z ^ z >> 27) * 0x94d049bb133111eb & WORD

@@ -1,15 +1,16 @@
-// A driver that is not there: cuDNN weighs its attention engines, which it compiles at run time,
-// only where it can load libcuda.so.1, and then asks nothing of it; cuDNN 9.28 does not even start
-// without one. This library bears that name
-// for the loader (its soname); each of its functions says that it is a stub, as those of the stub
-// do that NVIDIA ships with the toolkit for building. Loaded by driver_presence.cpp, and only where
-// there is no driver. The names are those that cuDNN 9.19, 9.26 and 9.28 look up.
+// A stand-in for the CUDA driver on machines without one.
+//
+// cuDNN compiles its attention engines at run time, and tells their workspaces only where it can
+// load libcuda.so.1, of which it then asks nothing. cuDNN 9.28 does not even start without it. This
+// library has that name for the loader (its soname). Each of its functions returns the error of a
+// stub, as those of the stub library do that NVIDIA ships for building. driver_presence.cpp loads
+// it, only where there is no driver. The names are those that cuDNN 9.19, 9.26 and 9.28 look up.
 
 namespace {
 constexpr int cuda_error_stub_library = 34;
 }  // namespace
 
-// Arguments are left where the caller put them.
+// The arguments are not read.
 #define STOWAGE_ABSENT(name) \
   extern "C" __attribute__((visibility("default"))) int name() { return cuda_error_stub_library; }
 

@@ -1,9 +1,10 @@
-// Convolutions with oneDNN; in float64, which it has not, by loops of our own.
+// Convolutions by oneDNN, except in float64, which oneDNN does not have: those run in loops of our
+// own.
 //
-// Tensors stay in plain row-major layout at the call's boundary; where oneDNN prefers a blocked
-// layout the data is reordered into scratch memory of its own and back. A transposed convolution
-// is the data gradient of the convolution whose weight has the same layout [in, out/groups, k...],
-// so its three kernels are the convolution's three with the tensors' parts exchanged.
+// A call's tensors are plain row-major. Where oneDNN prefers a blocked layout, the data is
+// reordered into scratch memory and back. A transposed convolution is the data gradient of the
+// convolution whose weight has the same layout [in, out/groups, k...]. So its three kernels are the
+// convolution's three, with the roles of the tensors exchanged.
 #include <algorithm>
 #include <dnnl.hpp>
 #include <unordered_map>
@@ -30,17 +31,18 @@ dnnl::stream& lane() {
   return stream;
 }
 
-/// A convolution in oneDNN's terms. x is its input, y its output, whichever the call computes.
+/// A convolution in oneDNN's terms: x is its input and y its output, whichever tensor the call
+/// computes.
 struct Geometry {
   Sizes x, w, y;
   memory::dims stride, dilation, pad_before, pad_after;
   bool grouped = false;
-  Sizes whole_x;  ///< x with rows that no window sees; empty where oneDNN may be shown all of it
+  Sizes whole_x;  ///< x with the rows that no window covers; empty: x has none
 };
 
-/// Leaves out the rows of x that no window sees where there are as many as the stride or more,
-/// which oneDNN refuses.
-void leave_out_unseen(Geometry& g) {
+/// Leaves out the rows of x that no window covers, if there are as many as the stride or more:
+/// oneDNN refuses those.
+void leave_out_uncovered(Geometry& g) {
   const Sizes whole = g.x;
   for (std::size_t i = 0; i < g.stride.size(); ++i) {
     if (g.pad_after[i] > -g.stride[i]) continue;
@@ -50,7 +52,7 @@ void leave_out_unseen(Geometry& g) {
   if (g.x != whole) g.whole_x = whole;
 }
 
-/// visit(offset in the whole tensor, offset in the part at its front, length) for each run of
+/// Calls visit(offset in the whole tensor, offset in the part at its front, length) for each run of
 /// elements along the last axis that both have.
 template <typename Visit>
 void each_run(const Sizes& whole, const Sizes& part, Visit visit) {
@@ -62,7 +64,7 @@ void each_run(const Sizes& whole, const Sizes& part, Visit visit) {
        [&](std::int64_t row, std::int64_t at) { visit(at, row * part.back(), part.back()); });
 }
 
-/// Before rows are left out, and with oneDNN's dilation.
+/// The geometry with all rows of x, and with oneDNN's dilation.
 Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorArgument& w,
                   const TensorArgument& y) {
   const std::size_t rank = x.shape.size();
@@ -87,8 +89,8 @@ Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorA
   g.stride = list(call, "stride", spatial, 1);
   g.dilation = list(call, "dilation", spatial, 1);
   g.pad_before = list(call, "padding", spatial, 0);
-  // Of a transposed convolution: rows of x beyond the last window, which make one size of y stand
-  // for several of x.
+  // In a transposed convolution, rows of x behind the last window, so that several sizes of x give
+  // one size of y.
   const Sizes unused = list(call, "output_padding", spatial, 0);
   for (std::size_t i = 0; i < spatial; ++i) {
     const std::int64_t reach = (w.shape[i + 2] - 1) * g.dilation[i] + 1;
@@ -98,7 +100,7 @@ Geometry geometry(const KernelCall& call, const TensorArgument& x, const TensorA
             shape_text(x.shape), shape_text(w.shape), size, y.shape[i + 2], i + 2);
     g.pad_after.push_back((y.shape[i + 2] - 1) * g.stride[i] + reach - x.shape[i + 2] -
                           g.pad_before[i]);
-    g.dilation[i] -= 1;  // oneDNN counts the holes
+    g.dilation[i] -= 1;  // oneDNN counts the elements left out
   }
   return g;
 }
@@ -110,7 +112,7 @@ memory::desc preferred(const Sizes& shape) {
   return {shape, memory::data_type::f32, memory::format_tag::any};
 }
 
-/// The call's plain tensor in the layout that the primitive wants.
+/// The call's plain tensor, in the layout that the primitive needs.
 memory laid_out(const Sizes& shape, const float* data, const memory::desc& wanted) {
   memory there(plain(shape), cpu(), const_cast<float*>(data));
   if (there.get_desc() == wanted) return there;
@@ -119,7 +121,7 @@ memory laid_out(const Sizes& shape, const float* data, const memory::desc& wante
   return here;
 }
 
-/// Runs the primitive; its result ends up plain at `data`.
+/// Runs the primitive and writes its result to `data`, in the plain layout.
 void execute_into(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments,
                   int result, const Sizes& shape, float* data, const memory::desc& wanted) {
   memory there(plain(shape), cpu(), data);
@@ -164,8 +166,16 @@ dnnl::convolution_forward::primitive_desc forward_description(const Geometry& g,
                            g.dilation, g.pad_before, g.pad_after);
 }
 
-/// The part of x that windows see, copied to `storage` where that is not all.
-const float* seen(const Geometry& g, const float* x, std::vector<float>& storage) {
+/// The primitive description of the gradient of the data, or of the weights.
+template <typename Primitive>
+typename Primitive::primitive_desc backward_description(const Geometry& g) {
+  return describe_backward<Primitive>(
+      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
+      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+}
+
+/// The part of x that windows cover. It is copied to `storage` if that is not all of x.
+const float* covered_part(const Geometry& g, const float* x, std::vector<float>& storage) {
   if (g.whole_x.empty()) return x;
   storage.resize(static_cast<std::size_t>(count(g.x)));
   each_run(g.whole_x, g.x, [&](std::int64_t from, std::int64_t to, std::int64_t length) {
@@ -177,7 +187,7 @@ const float* seen(const Geometry& g, const float* x, std::vector<float>& storage
 void forward(const Geometry& g, const float* all_of_x, const float* w, const float* bias,
              float* y) {
   std::vector<float> storage;
-  const float* x = seen(g, all_of_x, storage);
+  const float* x = covered_part(g, all_of_x, storage);
   const auto description = forward_description(g, bias != nullptr);
   std::unordered_map<int, memory> arguments{
       {DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
@@ -193,9 +203,7 @@ void backward_data(const Geometry& g, const float* dy, const float* w, float* al
   std::vector<float> storage(g.whole_x.empty() ? 0 : static_cast<std::size_t>(count(g.x)));
   float* const dx = storage.empty() ? all_of_dx : storage.data();
   using Backward = dnnl::convolution_backward_data;
-  const auto description = describe_backward<Backward>(
-      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
-      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  const auto description = backward_description<Backward>(g);
   execute_into(Backward(description),
                {{DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())},
                 {DNNL_ARG_WEIGHTS, laid_out(g.w, w, description.weights_desc())}},
@@ -209,18 +217,16 @@ void backward_data(const Geometry& g, const float* dy, const float* w, float* al
 
 void backward_filter(const Geometry& g, const float* all_of_x, const float* dy, float* dw) {
   std::vector<float> storage;
-  const float* x = seen(g, all_of_x, storage);
+  const float* x = covered_part(g, all_of_x, storage);
   using Backward = dnnl::convolution_backward_weights;
-  const auto description = describe_backward<Backward>(
-      forward_description(g, false), dnnl::algorithm::convolution_direct, preferred(g.x),
-      preferred(g.w), preferred(g.y), g.stride, g.dilation, g.pad_before, g.pad_after);
+  const auto description = backward_description<Backward>(g);
   execute_into(Backward(description),
                {{DNNL_ARG_SRC, laid_out(g.x, x, description.src_desc())},
                 {DNNL_ARG_DIFF_DST, laid_out(g.y, dy, description.diff_dst_desc())}},
                DNNL_ARG_DIFF_WEIGHTS, g.w, dw, description.diff_weights_desc());
 }
 
-/// y += bias of its channel.
+/// Adds to each element of y the bias of its channel.
 void add_bias(const TensorArgument& y, const TensorArgument& bias) {
   const body::Planes p = planes_of(y);
   in_formats(y.type, Arithmetic::host, [&]<class T, class Real>() {
@@ -229,8 +235,8 @@ void add_bias(const TensorArgument& y, const TensorArgument& bias) {
   });
 }
 
-/// One of the convolution's own tensors from the two others. `bias`, which may be null, is added by
-/// oneDNN: of float32 results alone.
+/// Computes one of the convolution's tensors from the other two. oneDNN adds `bias`, which may be
+/// null: only to float32 results.
 void convolve(Computed computed, const KernelCall& call, const TensorArgument& x,
               const TensorArgument& w, const TensorArgument& y,
               const TensorArgument* bias = nullptr) {
@@ -247,7 +253,7 @@ void convolve(Computed computed, const KernelCall& call, const TensorArgument& x
                               .groups = integer(call, "groups", 1)},
                              elements<double>(x), elements<double>(w), elements<double>(y));
   }
-  leave_out_unseen(g);
+  leave_out_uncovered(g);
   SingleFloats xs(x), ws(w), ys(y);
   switch (computed) {
     case Computed::y:
@@ -262,7 +268,7 @@ void convolve(Computed computed, const KernelCall& call, const TensorArgument& x
   }
 }
 
-/// The third argument, which has a value for each channel of y; null: there is none.
+/// The third argument, which has a value for each channel of y; null: the call has none.
 const TensorArgument* bias_of(const KernelCall& call) {
   if (call.reads.size() < 3) return nullptr;
   require_shape("bias", call.reads[2], {call.writes[0].shape[1]});
@@ -276,7 +282,7 @@ void convolution_forward(const KernelCall& call) {
   const TensorArgument* const bias = bias_of(call);
   const bool is_fused = bias != nullptr && y.type == DataType::float32;
   convolve(Computed::y, call, x, w, y, is_fused ? bias : nullptr);
-  // In other formats as on a device, whose library rounds what the bias is then added to.
+  // In the other formats the bias is added to the rounded result, as on a device.
   if (bias != nullptr && !is_fused) add_bias(y, *bias);
 }
 

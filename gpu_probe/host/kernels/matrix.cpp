@@ -1,5 +1,5 @@
-// Matrix products with OpenBLAS. A product's terms are added up by one thread in a fixed order, so
-// a result depends on the sizes and the number of threads alone.
+// Matrix products by OpenBLAS. One thread adds up the terms of a result in a fixed order, so a
+// result depends only on the sizes and the number of threads.
 #include <cblas.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void gemm(const Product& p, const double* a, const double* b, double* c) {
               static_cast<int>(p.b.columns), p.beta, c, static_cast<int>(p.c.columns));
 }
 
-/// c = alpha a b + beta c, of one of the batch.
+/// Computes c = alpha a b + beta c for one product of the batch.
 template <class T>
 void multiply(const Product& p, const T* a, const T* b, T* c) {
   if (p.k > 0) return gemm(p, a, b, c);
@@ -48,7 +48,8 @@ void run_as(const Product& p) {
   for (std::int64_t i = 0; i < p.batch; ++i) multiply(p, at(p.a, i), at(p.b, i), at(p.c, i));
 }
 
-/// In float32; what is added to is read and rounded again for each of the batch.
+/// Computes a 16-bit product in float32. The c that is added to is widened and rounded again for
+/// each product of the batch.
 void run_widened(const Product& p) {
   std::vector<float> a, b, c;
   const auto load = [](const Matrices& matrices, std::int64_t i, std::int64_t elements,
@@ -83,7 +84,7 @@ void run_all(const KernelCall& call) {
   for (const Product& product : products_of(call)) run(product);
 }
 
-/// Each row of y becomes the bias, in y's format.
+/// Sets each row of y to the bias, in y's format.
 void fill_rows(const TensorArgument& y, const TensorArgument& bias) {
   const std::int64_t width = y.shape.back(), row_bytes = width * element_size(y.type);
   std::vector<std::byte> row(static_cast<std::size_t>(row_bytes));

@@ -1,4 +1,4 @@
-// The module's entry: the table's kernels with their functions, and what they throw as text.
+// The module's entry: the functions of the table's kernels. What they throw is returned as text.
 #include "gpu_probe/host/kernels/module.hpp"
 
 #include <cblas.h>
@@ -13,7 +13,7 @@
 namespace stowage::host {
 namespace {
 
-// In the order of Kernel; null: it runs nowhere.
+// In the order of Kernel; null: the kernel has no function here.
 constexpr KernelFunction functions[] = {
 #define STOWAGE_FUNCTION(name, ...) name,
 #define STOWAGE_NO_FUNCTION(...) nullptr,

@@ -1,10 +1,10 @@
-// The host kernels as a module: what host_backend loads on first use, so that a program which runs
-// no kernel does not pay for loading oneDNN and OpenBLAS.
+// HostKernelTable: the host kernels as a module that is loaded when a kernel first runs. A program
+// that runs no kernel does not spend time on loading oneDNN and OpenBLAS.
 //
-// The module is `libstowage_host_kernels.so`. It exports host_kernels_build_entry, which says which
-// build it belongs to and which the program calls first, and host_kernels_entry: the table is of
-// the program's types only where both are of one build. Everything in it runs to completion before
-// it returns, on host addresses.
+// The module is `libstowage_host_kernels.so`. It exports two functions. The program first calls
+// host_kernels_build_entry, which tells the module's build. Only if that is the program's own build
+// does host_kernels_entry return a table of the program's types. A kernel has run to its end, on
+// host addresses, when its function returns.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@
 namespace stowage {
 
 struct HostKernelTable {
-  /// Runs the kernel. False: `error` says which kernel, and what does not suit.
+  /// Runs the kernel. False: `error` names the kernel and what does not fit.
   bool (*run)(const KernelCall& call, std::string& error) = nullptr;
-  /// How many threads a kernel may use (at least 1). For a given number results are the same bits.
+  /// Sets how many threads a kernel may use (at least 1). For one number of threads a result has
+  /// the same bits every time.
   void (*set_threads)(int threads) = nullptr;
 };
 

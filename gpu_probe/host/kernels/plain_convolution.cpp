@@ -12,13 +12,14 @@ struct Axis {
   std::int64_t x = 1, w = 1, y = 1;  // extents
   std::int64_t stride = 1, dilation = 1, padding = 0;
 
-  /// Where in x the window's element `k` at position `at` lies; outside of x it is padding.
+  /// The position in x of the window's element `k` for the output position `at`; outside of x it is
+  /// padding.
   [[nodiscard]] std::int64_t place(std::int64_t at, std::int64_t k) const {
     return at * stride + k * dilation - padding;
   }
 };
 
-/// Three axes; the first ones of extent 1 where the convolution has fewer.
+/// Three axes. If the convolution has fewer, the first ones have extent 1.
 std::array<Axis, most_axes> axes_of(const PlainConvolution& c) {
   std::array<Axis, most_axes> axes;
   const std::size_t spatial = c.x.size() - 2;
@@ -29,12 +30,13 @@ std::array<Axis, most_axes> axes_of(const PlainConvolution& c) {
   return axes;
 }
 
-/// A product's factors and sum for one plane of x, of w and of y.
+/// The factors and the sum for one plane of x, of w and of y.
 struct Planes {
   double *x, *w, *y;
 };
 
-/// Every pair of an element of x and one of w, and the element of y that their product is part of.
+/// Visits every pair of an element of x and one of w, with the element of y to which their product
+/// belongs.
 template <Computed computed>
 void convolve_planes(const std::array<Axis, most_axes>& axes, const Planes& p) {
   const auto& [d, h, v] = axes;
@@ -70,7 +72,7 @@ void convolve(const PlainConvolution& c, double* x, double* w, double* y) {
   const auto axes = axes_of(c);
   const std::int64_t area_x = count(c.x, 2, c.x.size()), area_w = count(c.w, 2, c.w.size()),
                      area_y = count(c.y, 2, c.y.size());
-  const std::int64_t in = c.w[1], out = c.w[0] / c.groups;  // of a group
+  const std::int64_t in = c.w[1], out = c.w[0] / c.groups;  // channels of a group
   for (std::int64_t image = 0; image < c.x[0]; ++image) {
     for (std::int64_t o = 0; o < c.w[0]; ++o) {
       for (std::int64_t i = 0; i < in; ++i) {

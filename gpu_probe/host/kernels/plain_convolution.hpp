@@ -1,5 +1,5 @@
-// Convolutions in float64, which oneDNN has not: loops by the definition, in a fixed order. Slow
-// and right, since all that they are for is to be compared with.
+// Convolutions in float64, which oneDNN does not have: loops by the definition, in a fixed order.
+// They are slow; they serve as the reference in comparisons.
 #pragma once
 
 #include "gpu_probe/host/kernels/kernels.hpp"
@@ -9,7 +9,7 @@ namespace stowage::host {
 /// Which of a convolution's three tensors is computed from the other two.
 enum class Computed { y, x, w };
 
-/// Of 1 to 3 spatial axes, whose lists have a number each.
+/// A convolution of 1 to 3 spatial axes; its lists have one number for each.
 struct PlainConvolution {
   Sizes x, w, y;  ///< [batch, in, ...], [out, in / groups, ...], [batch, out, ...]
   Sizes stride, dilation, padding;

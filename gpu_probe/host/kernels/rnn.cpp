@@ -1,8 +1,9 @@
-// Recurrent networks: lstm, gru and plain tanh and relu cells, in layers, in one direction or two.
+// Recurrent layers: lstm, gru and plain tanh and relu cells, in several layers, in one direction or
+// two.
 //
-// Every layer's argument and result are held as [seq, batch, width] while it runs. What backward
-// needs beside x and y is in the reserve (estimator/step/rnn_reserve.hpp). Sums are in double, one
-// result's terms in the order of the weights' columns.
+// Every layer's argument and result are held as [seq, batch, width] while it runs. The reserve
+// (estimator/step/rnn_reserve.hpp) keeps what backward needs besides x and y. Sums are double; the
+// terms of a result are added in the order of the weights' columns.
 #include <algorithm>
 #include <cstring>
 
@@ -26,8 +27,8 @@ struct Mask {
   float scale;
 };
 
-/// Dropout between layers: of the argument of layer `layer`, by dropout_forward's draw, the
-/// elements of all layers' results being numbered through.
+/// Dropout between layers, of the argument of layer `layer`, with the draw of dropout_forward. The
+/// elements of all layers' results are numbered consecutively.
 template <class Value>
 void drop(const RnnShape& r, std::int64_t layer, const Mask* mask, std::vector<Value>& values) {
   if (mask == nullptr || layer == 0) return;
@@ -51,7 +52,8 @@ std::vector<const Value*> addresses(std::span<const TensorArgument> tensors) {
   return result;
 }
 
-/// [seq, batch, width] from what may be [batch, seq, width], and back.
+/// Converts from [batch, seq, width], if that is the call's layout, to [seq, batch, width], and
+/// back.
 template <class Value>
 std::vector<Value> sequence_first(const RnnShape& r, const Value* values, std::int64_t width) {
   std::vector<Value> result(values, values + r.positions() * width);
@@ -76,7 +78,7 @@ void store_sequence(const RnnShape& r, const std::vector<Value>& from, std::int6
   }
 }
 
-/// One vector a sequence, of what a state's gradient is at the lane's end (null: 0).
+/// The gradient of a state at the end of the lane: one vector for each sequence (null: 0).
 template <class Value>
 std::vector<Vector> state_gradients(const RnnShape& r, std::int64_t lane, const Value* gradient) {
   std::vector<Vector> result(at(r.batch), Vector(at(r.hidden), 0));
@@ -116,7 +118,8 @@ void forward(const KernelCall& call) {
   }
 }
 
-/// One layer in one direction; adds to dx, stores what becomes of its states and weights.
+/// Runs one layer in one direction backward: adds to dx, and stores the gradients of its states and
+/// weights.
 template <class Value>
 void lane_backward(const RnnBackwardCall& b, std::int64_t lane, const LaneTensors<Value>& tensors,
                    const std::vector<Value>& dy, Vector& dx) {

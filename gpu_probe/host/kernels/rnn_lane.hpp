@@ -1,15 +1,17 @@
-// One layer of a recurrent network in one direction, forward or back, over a whole batch.
+// RnnLane: one layer of a recurrent network in one direction, forward or backward, over a whole
+// batch.
 #pragma once
 
 #include "gpu_probe/host/kernels/rnn_cell.hpp"
 
 namespace stowage::host {
 
-/// A layer's argument and result are [seq, batch, width], of the result this direction's half.
+/// A layer's argument and result are [seq, batch, width]; this direction has its half of the
+/// result.
 template <class Value>
 struct LaneTensors {
   const std::vector<Value>& x;
-  const std::vector<const Value*>& first_states;  ///< h0, [c0]; of all lanes
+  const std::vector<const Value*>& first_states;  ///< h0, [c0]: of all lanes
   std::vector<Value>& y;
   std::vector<Value>& reserve;
 };
@@ -21,21 +23,21 @@ struct LaneGradients {
 template <class Value>
 class RnnLane {
  public:
-  /// `lane` is layer * directions + direction; `weights` are all lanes'.
+  /// `lane` is layer * directions + direction. `weights`: of all lanes.
   RnnLane(const RnnShape& r, std::int64_t lane, std::span<const TensorArgument> weights);
 
-  /// Writes y, the reserve and the last states (hn, [cn]; of all lanes).
+  /// Writes y, the reserve and the last states (hn, [cn]: of all lanes).
   void forward(const LaneTensors<Value>& tensors, const std::vector<Value*>& last_states) const;
 
-  /// Adds to dx [seq, batch, width]. dh and dc, a vector a sequence, are the last states' gradients
-  /// before and the first states' after.
+  /// Adds to dx [seq, batch, width]. dh and dc have one vector for each sequence: before the call
+  /// the gradients of the last states, afterwards those of the first states.
   [[nodiscard]] LaneGradients backward(const LaneTensors<Value>& tensors,
                                        const std::vector<Value>& dy, std::vector<Vector>& dh,
                                        std::vector<Vector>& dc, Vector& dx) const;
 
  private:
-  /// Weights [rows, columns], also by columns, so that a product's inner loop runs over its
-  /// results.
+  /// Weights [rows, columns], stored by columns as well, so that the inner loop of a product goes
+  /// over its results.
   class Weights {
    public:
     Weights(const Value* w, std::int64_t rows, std::int64_t columns);
@@ -54,9 +56,9 @@ class RnnLane {
   [[nodiscard]] std::int64_t position(std::int64_t i) const {
     return reversed_ ? r_.seq - 1 - i : i;
   }
-  /// Where this direction's values begin in a row of the layer's result.
+  /// The column of a result's row at which this direction's values begin.
   [[nodiscard]] std::int64_t column() const { return lane_ % r_.directions * r_.hidden; }
-  /// Of a [seq, batch, width] tensor.
+  /// The offset of a row in a [seq, batch, width] tensor.
   [[nodiscard]] std::int64_t row(std::int64_t t, std::int64_t sequence, std::int64_t width) const {
     return (t * r_.batch + sequence) * width;
   }

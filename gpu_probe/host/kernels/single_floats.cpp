@@ -55,7 +55,7 @@ void run_in_single_floats(const KernelCall& call, KernelFunction run) {
                       std::vector<TensorArgument>& arguments) {
     arguments.push_back(argument);
     if (!is_short(argument.type)) return;
-    // A vector keeps its elements' address when it is moved.
+    // A vector's elements keep their address when it is moved.
     float* const data = copies.emplace_back(argument).data();
     arguments.back().data = reinterpret_cast<std::byte*>(data);
     arguments.back().type = DataType::float32;

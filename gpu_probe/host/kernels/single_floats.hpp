@@ -1,7 +1,7 @@
-// Tensors for a library that computes in float32 alone.
+// SingleFloats: tensors for a library that computes only in float32.
 //
-// Those of 16 bits are widened, which is exact, and a result is rounded to its format once, when
-// all its terms are added up: so do a device's tensor cores that add up in float32.
+// A 16-bit tensor is widened, which is exact. A result is rounded to its format once, when all its
+// terms have been added up; a device's tensor cores that sum in float32 do the same.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,19 @@
 
 namespace stowage::host {
 
-/// Of `count` elements from `data` on. Precondition: float16 or bfloat16.
+/// `count` elements from `data` on, as float32. Precondition: float16 or bfloat16.
 [[nodiscard]] std::vector<float> widened(const std::byte* data, DataType type, std::int64_t count);
-/// To nearest, ties to even.
+/// Rounds to nearest, ties to even.
 void store_rounded(const std::vector<float>& values, std::byte* data, DataType type);
 
-/// A tensor's elements in float32: its own, or a copy. KernelError where it is float64 or whole
+/// A tensor's elements in float32: its own, or a copy. KernelError for float64 and for whole
 /// numbers.
 class SingleFloats {
  public:
   explicit SingleFloats(const TensorArgument& tensor);
 
   [[nodiscard]] float* data() { return is_copy_ ? copy_.data() : own_; }
-  /// What was written to data() becomes the tensor's.
+  /// Stores in the tensor what was written to data().
   void store() const;
 
  private:
@@ -32,8 +32,8 @@ class SingleFloats {
   std::vector<float> copy_;
 };
 
-/// Runs a kernel on float32 copies of the call's arguments of 16 bits. Precondition: none of them
-/// is written in place.
+/// Runs a kernel on float32 copies of the call's 16-bit arguments. Precondition: none of them is
+/// written in place.
 void run_in_single_floats(const KernelCall& call, KernelFunction run);
 
 }  // namespace stowage::host

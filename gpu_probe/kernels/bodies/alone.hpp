@@ -1,11 +1,11 @@
-// For bodies that are written once for a group of threads and for a thread of its own.
+// Alone: for bodies that are written once, for a group of threads and for a single thread.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/device.hpp"
 
 namespace stowage::body {
 
-/// One thread in the place of a group.
+/// A single thread with the interface of a Group.
 struct Alone {
   [[nodiscard]] STOWAGE_BODY Index rank() const { return 0; }
   [[nodiscard]] STOWAGE_BODY Index size() const { return 1; }

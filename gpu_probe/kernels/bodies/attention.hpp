@@ -1,9 +1,9 @@
-// Scaled dot product attention (Vaswani et al., 2017), computed tile by tile so that the scores are
-// never in memory as a whole (Milakov and Gimelshein, "Online normalizer calculation for softmax",
-// 2018; Dao et al., "FlashAttention", 2022): what its two passes share.
+// What attention's two passes share: scaled dot product attention (Vaswani et al., 2017), computed
+// tile by tile, so that the scores are never in memory as a whole (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022).
 //
-// q is [images, heads, queries, features]; k and v have heads / sharing heads and `keys` rows. What
-// is kept of a row of scores for the backward pass is its logsumexp.
+// q is [images, heads, queries, features]; k and v have heads / sharing heads and `keys` rows. For
+// the backward pass each row of scores keeps its logsumexp.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/dropout.hpp"
@@ -12,8 +12,8 @@
 
 namespace stowage::body {
 
-/// How many columns of a result a group sums up at once; wider ones are parts of the index space,
-/// and the scores are computed again for each.
+/// How many columns of a result a group sums at once. A wider result is divided into parts of the
+/// index space, and the scores are computed again for each part.
 #ifdef __CUDACC_RTC__
 constexpr Index attention_width = 64;
 #else
@@ -21,14 +21,14 @@ constexpr Index attention_width = 256;
 #endif
 
 struct AttentionShape {
-  Index images, heads, sharing;  ///< query heads that share a key head
+  Index images, heads, sharing;  ///< sharing: query heads for each key head
   Index queries, keys, features, value_features;
   double scale;  ///< of the scores
   bool causal;   ///< query i sees keys 0 to i
-  /// Steps of the bias along images, heads, queries and keys; 0 where it is repeated.
+  /// Strides of the bias along images, heads, queries and keys; 0 where it is repeated.
   Index bias_image, bias_head, bias_query, bias_key;
-  MaskDraw draw;  ///< of dropout, by the number of a score
-  float kept;     ///< what a kept weight is multiplied by; 0: nothing is dropped
+  MaskDraw draw;  ///< of dropout, by the index of a score
+  float kept;     ///< the factor of a kept weight; 0: no dropout
 
   [[nodiscard]] STOWAGE_BODY Index query_row(Index image, Index head, Index query) const {
     return (image * heads + head) * queries + query;
@@ -38,24 +38,24 @@ struct AttentionShape {
   }
 };
 
-/// Where a tile of scores begins.
+/// Where a tile of scores begins: its first query and key.
 struct ScoreTile {
   Index image, head, query, key;
 };
 
-/// No query of this tile sees a key of it.
+/// Whether no query of the tile sees a key of it.
 template <class Real>
 STOWAGE_BODY bool is_hidden(const AttentionShape& shape, const ScoreTile& at) {
   return shape.causal && at.key > at.query + tile_side<Real> - 1;
 }
 
-/// What a call reads.
+/// The operands of a call.
 template <class T>
 struct AttentionOperands {
   const T *q, *k, *v, *bias;  ///< bias may be null
   AttentionShape shape;
 
-  /// Rows of an operand from `row` on, and columns from `column` on.
+  /// The rows of an operand from `row` on, and its columns from `column` on.
   [[nodiscard]] STOWAGE_BODY TilePart<T> queries(const T* data, Index features, const ScoreTile& at,
                                                  Index column) const {
     const Index row = shape.query_row(at.image, at.head, at.query);
@@ -67,7 +67,8 @@ struct AttentionOperands {
     return {data + row * features + column, shape.keys - at.key, features - column, features};
   }
 
-  /// A score from q's product with k; minus infinity where the query does not see the key.
+  /// A score, from the product of its row of q with its row of k; minus infinity where the query
+  /// does not see the key.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real score(const ScoreTile& at, Index row, Index column,
                                         Real product) const {
@@ -80,7 +81,7 @@ struct AttentionOperands {
     return scaled + load<Real>(bias, at.image * shape.bias_image + at.head * shape.bias_head +
                                          query * shape.bias_query + key * shape.bias_key);
   }
-  /// What dropout multiplies a weight by.
+  /// The factor that dropout gives a weight: 0 or `kept`.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real kept(const ScoreTile& at, Index row, Index column) const {
     if (shape.kept == 0) return 1;
@@ -90,14 +91,14 @@ struct AttentionOperands {
   }
 };
 
-/// Tiles that products go through.
+/// Tiles in shared memory that the factors of products are copied to.
 template <class Real>
 struct TilePair {
   Real left[tile_area<Real>], right[tile_area<Real>];
 };
 
-/// to = x y^T of the tile's queries and keys, `part_x(column)` and `part_y(column)` being their
-/// features from that one on.
+/// to = x y^T for the tile's queries and keys. `part_x(column)` and `part_y(column)` return their
+/// features from that column on.
 template <class Real, class PartX, class PartY>
 STOWAGE_BODY void multiply_rows(const Group& group, Index features, PartX part_x, PartY part_y,
                                 TilePair<Real>& pair, Real* to) {
@@ -110,11 +111,12 @@ STOWAGE_BODY void multiply_rows(const Group& group, Index features, PartX part_x
   }
 }
 
-/// Columns [first, last) of a result: part number `part` of attention_width each; maybe none.
+/// Columns [first, last) of a result: part number `part`, of attention_width columns each. There
+/// may be none.
 struct ColumnRange {
   Index first, last;
 
-  /// In whole tiles, as sums lie.
+  /// The number of columns rounded up to whole tiles, which is the length of a row of sums.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Index row_length() const {
     return (last - first + tile_side<Real> - 1) / tile_side<Real> * tile_side<Real>;
@@ -128,7 +130,7 @@ STOWAGE_BODY ColumnRange columns_of_part(Index part, Index columns) {
   return (columns + attention_width - 1) / attention_width;
 }
 
-/// sums += a x for those columns of x, whose rows `part(column)` gives from a column on.
+/// sums += a x for these columns of x. `part(column)` returns the rows of x from that column on.
 template <class Real, class Part>
 STOWAGE_BODY void add_weighted(const Group& group, const Real* a, TileSteps steps,
                                ColumnRange columns, Part part, TilePair<Real>& pair, Real* sums) {
@@ -139,7 +141,8 @@ STOWAGE_BODY void add_weighted(const Group& group, const Real* a, TileSteps step
   }
 }
 
-/// Calls visit(row, column, sum) for each sum of `rows` rows, also those beyond the last column.
+/// Calls visit(row, column, sum) for each sum of `rows` rows, including those behind the last
+/// column.
 template <class Real, class Visit>
 STOWAGE_BODY void each_sum(const Group& group, Index rows, ColumnRange columns, Real* sums,
                            Visit visit) {
@@ -150,8 +153,8 @@ STOWAGE_BODY void each_sum(const Group& group, Index rows, ColumnRange columns, 
   }
 }
 
-/// Stores sums, times `factor(row)`, as rows of `features` elements from `to` on: `rows` of them,
-/// at most a tile's.
+/// Stores `rows` rows of sums, multiplied by `factor(row)`, as rows of `features` elements from
+/// `to` on; at most a tile's rows.
 template <class Real, class T, class Factor>
 STOWAGE_BODY void write_sums(const Group& group, Index rows, ColumnRange columns, Real* sums, T* to,
                              Index features, Factor factor) {

@@ -1,17 +1,17 @@
-// Attention's backward pass. Weights are computed again from q, k and the rows' logsumexp, tile by
-// tile; with P the weights, M what dropout multiplies them by, and dP = dy v^T:
+// Attention's backward pass. The weights are computed again, tile by tile, from q, k and the
+// logsumexp of the rows. With P the weights, M the factors of dropout, and dP = dy v^T:
 //
 //   dv = (P M)^T dy    dS = P (M dP - rowsum(dy y))    dq = scale dS k    dk = scale dS^T q
 //
-// and the bias's gradient is dS, summed over the axes that the bias is repeated along. Each result
-// has one writer, so that nothing depends on the order in which groups run.
+// The gradient of the bias is dS, summed over the axes along which the bias is repeated. One group
+// writes each result, so nothing depends on the order in which groups run.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/attention.hpp"
 
 namespace stowage::body {
 
-/// What the three bodies below share.
+/// The part that the three bodies below share.
 template <class T, class Real>
 struct AttentionGradients {
   AttentionOperands<T> operands;
@@ -26,7 +26,7 @@ struct AttentionGradients {
     Real logsumexp[side], row_sum[side];
   };
 
-  /// Of the tile's queries: their logsumexp, and their sums of dy y.
+  /// Reads the logsumexp of the tile's queries, and computes their sums of dy y.
   STOWAGE_BODY void take_queries(const Group& group, const ScoreTile& at, Memory& memory) const {
     const AttentionShape& shape = operands.shape;
     const Index first = shape.query_row(at.image, at.head, at.query);
@@ -37,7 +37,7 @@ struct AttentionGradients {
     }
   }
 
-  /// Weights and gradients of a tile whose queries were taken.
+  /// Computes the weights and gradients of a tile. Precondition: take_queries() for its queries.
   STOWAGE_BODY void make(const Group& group, const ScoreTile& at, Memory& memory) const {
     const Index features = operands.shape.features, values = operands.shape.value_features;
     const auto queries_of = [&](const T* data, Index length) {
@@ -70,7 +70,8 @@ struct AttentionGradients {
   }
 
  private:
-  /// Of dy y, from an element on: a sum of short ones, as a product of tiles is.
+  /// The sum of dy y over the row that begins at an element: summed in short sums, as in a product
+  /// of tiles.
   [[nodiscard]] STOWAGE_BODY Real row_sum(Index begin) const {
     const Index end = begin + operands.shape.value_features;
     Real sum = 0;
@@ -85,7 +86,7 @@ struct AttentionGradients {
   }
 };
 
-/// The index is a tile of queries of one head, and a part of dq's columns.
+/// The gradient of q. The index is a tile of queries of one head, and a part of dq's columns.
 template <class T, class Real>
 struct AttentionBackwardQuery {
   AttentionGradients<T, Real> from;
@@ -126,7 +127,8 @@ struct AttentionBackwardQuery {
   }
 };
 
-/// The index is a tile of keys of one key head, and a part of the columns of dk and of dv.
+/// The gradients of k and v. The index is a tile of keys of one key head, and a part of the columns
+/// of dk and of dv.
 template <class T, class Real>
 struct AttentionBackwardKey {
   AttentionGradients<T, Real> from;
@@ -189,8 +191,8 @@ struct AttentionBackwardKey {
   }
 };
 
-/// The gradient of a bias, of the bias's own shape. The index is a tile of its last two axes, where
-/// an axis that is repeated has one row or column.
+/// The gradient of a bias, in the bias's own shape. The index is a tile of its last two axes; a
+/// repeated axis has one row or column.
 template <class T, class Real>
 struct AttentionBackwardBias {
   AttentionGradients<T, Real> from;
@@ -208,7 +210,7 @@ struct AttentionBackwardBias {
   }
 
  private:
-  /// Where positions begin and end that an index of one of the bias's axes stands for.
+  /// The positions [begin, end) that one index of a bias's axis covers.
   struct Span {
     Index first, last;
   };
@@ -251,7 +253,8 @@ struct AttentionBackwardBias {
     group.synchronize();
   }
 
-  /// Where the bias has one row, or one column, the tile's are added up.
+  /// Writes a tile's sums. If the bias has one row or one column, the tile's rows or columns are
+  /// added up.
   STOWAGE_BODY void write(const Group& group, Index first, Index column, const Real* sums) const {
     const AttentionShape& shape = from.operands.shape;
     const Index row_of_plane = first % queries;

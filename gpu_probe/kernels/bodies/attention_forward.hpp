@@ -1,21 +1,21 @@
 // Attention's forward pass. The index is a tile of queries of one head, and a part of the result's
 // columns.
 //
-// Tile by tile of the keys, a row keeps the largest score so far, the sum of e^(score - largest)
-// and the weighted sum of v's rows; where a larger score comes, what was summed up shrinks by
-// e^(old - new).
+// Goes over the keys tile by tile. Each row keeps the largest score so far, the sum of e^(score -
+// largest), and the weighted sum of the rows of v. When a larger score comes, the sums so far are
+// multiplied by e^(old largest - new largest).
 #pragma once
 
 #include "gpu_probe/kernels/bodies/attention.hpp"
 
 namespace stowage::body {
 
-/// A query that sees nothing (its scores are minus infinity throughout) gets zeros.
+/// The result of a query that sees no key (all its scores are minus infinity) is 0.
 template <class T, class Real>
 struct AttentionForward {
   AttentionOperands<T> operands;
   T* y;
-  Floats logsumexp;  ///< [images, heads, queries]; may be missing
+  Floats logsumexp;  ///< [images, heads, queries]; without an address: not kept
 
   static constexpr Index side = tile_side<Real>;
   struct Memory {
@@ -61,8 +61,8 @@ struct AttentionForward {
     }
   }
 
-  /// The weights of a tile, relative to the largest score so far, to which what was summed up
-  /// before is brought.
+  /// Computes the weights of a tile relative to the largest score so far, and multiplies the
+  /// earlier sums by what that largest score changes.
   STOWAGE_BODY void weigh(const Group& group, const ScoreTile& at, ColumnRange columns,
                           Memory& memory) const {
     const Index features = operands.shape.features;

@@ -1,5 +1,6 @@
-// Batch normalisation, with PyTorch's definitions: the batch variance normalises biased and enters
-// the running variance unbiased; `momentum` is the new value's share. The index is a channel.
+// Batch normalisation by PyTorch's definitions: the biased batch variance normalises, the unbiased
+// one enters the running variance, and `momentum` is the share of the new value. The index is a
+// channel.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -8,7 +9,8 @@
 
 namespace stowage::body {
 
-/// y = f((x - mean) invstd w + b). Without w and b the scale is 1, the shift 0.
+/// y = f((x - mean) invstd w + b), with f an activation. Without w and b the scale is 1 and the
+/// shift 0.
 template <class T, class Real>
 struct Normalised {
   const T* x;
@@ -55,7 +57,8 @@ struct BatchNormForward {
                                     momentum * squares / (elements - 1));
     }
     group.synchronize();
-    // By the statistics as they are kept: what is made of them later is the same to the bit.
+    // Uses the statistics as they are stored, so that backward, which reads them, gets the same
+    // bits.
     normalised.apply(group, channel, save_mean.at<Real>(channel), save_invstd.at<Real>(channel));
   }
 };
@@ -71,7 +74,7 @@ struct BatchNormApply {
     const Real mean = save_mean.at<Real>(channel), invstd = save_invstd.at<Real>(channel);
     if (!is_activated) return normalised.apply(group, channel, mean, invstd);
     normalised.apply(group, channel, mean, invstd, [&](Real value) {
-      // The activation reads what the normalisation would have written.
+      // The activation reads the value that the normalisation would have stored.
       T rounded;
       narrow(value, rounded);
       return f.value(static_cast<Real>(widened(rounded)));
@@ -91,7 +94,7 @@ struct BatchNormInference {
   }
 };
 
-/// dx may be dy.
+/// Backward; dx may be dy.
 template <class T, class Real>
 struct BatchNormBackward {
   const T *x, *dy;

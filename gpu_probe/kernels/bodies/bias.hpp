@@ -1,11 +1,11 @@
-// What is added to a product or a convolution: a value a column, or a channel.
+// Biases of products and convolutions: one value for each column, or for each channel.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
 
 namespace stowage::body {
 
-/// Each row becomes the bias: a product with beta 1 adds itself. The index is an element.
+/// Sets each row to the bias; a product with beta 1 is then added to it. The index is an element.
 template <class T, class Real>
 struct RowsOfBias {
   T* y;
@@ -14,7 +14,8 @@ struct RowsOfBias {
   STOWAGE_BODY void operator()(Index i) const { store(y, i, bias.at<Real>(i % width)); }
 };
 
-/// y += bias of its channel, y being [images, channels, area]. The index is an element.
+/// Adds to each element of y, [images, channels, area], the bias of its channel. The index is an
+/// element.
 template <class T, class Real>
 struct BiasOfChannels {
   T* y;

@@ -26,7 +26,7 @@ struct Quotient {
   }
 };
 
-struct Larger {  ///< NaN wins, as in PyTorch
+struct Larger {  ///< NaN if one is, as in PyTorch
   template <class T>
   STOWAGE_BODY T operator()(T a, T b) const {
     return a != a || a > b ? a : b;
@@ -39,7 +39,7 @@ struct Smaller {
   }
 };
 
-/// All of one shape and format; y may be a or b.
+/// For operands and result of one shape and format; y may be a or b.
 template <class T, class Real, class Operation>
 struct Binary {
   const T *a, *b;
@@ -49,7 +49,8 @@ struct Binary {
   }
 };
 
-/// With operands in formats of their own, repeated to y's shape. y may be the one that is not.
+/// For operands in formats of their own, repeated to y's shape; y may be an operand that is not
+/// repeated.
 template <class T, class Real, class Operation>
 struct BroadcastBinary {
   Floats a, b;
@@ -60,7 +61,7 @@ struct BroadcastBinary {
   }
 };
 
-/// Of whole numbers, which wrap round where they overflow, as PyTorch's do.
+/// For whole numbers. They wrap round where they overflow, as in PyTorch.
 template <class Operation>
 struct BinaryOfIntegers {
   const Index *a, *b;
@@ -72,8 +73,8 @@ struct BinaryOfIntegers {
   }
 };
 
-/// The gradient of the first of two operands of which the larger, or the smaller, was taken: half
-/// where they are equal. The operands are repeated to dy's shape; da may be dy.
+/// The gradient of the first operand of a maximum or minimum: dy where that operand was taken, half
+/// of it where both were equal, else 0. The operands are repeated to dy's shape; da may be dy.
 template <class T, class Real>
 struct ExtremumBackward {
   Floats a, b;

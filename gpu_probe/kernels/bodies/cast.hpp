@@ -1,5 +1,5 @@
-// Conversions between formats: to nearest, ties to even; to integers towards zero. The index is an
-// element.
+// Conversions between formats. To floating-point formats they round to nearest, ties to even; to
+// integers towards zero. The index is an element.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -7,7 +7,7 @@
 
 namespace stowage::body {
 
-/// float64 goes to a format of 16 bits by way of float32, as in PyTorch.
+/// float64 is converted to 16-bit formats through float32, as in PyTorch.
 template <class From, class To, class Real>
 struct Cast {
   const From* x;
@@ -23,7 +23,7 @@ struct CastToInteger {
     const double value = x.at<double>(i);
     y.set(i, y.format == IntegerFormat::boolean ? static_cast<Index>(value != 0) : whole(value));
   }
-  /// The lowest number for what has no other, NaN among it.
+  /// The whole number of a value; the lowest number for values that have none, such as NaN.
   [[nodiscard]] STOWAGE_BODY static Index whole(double value) {
     constexpr Index lowest = -0x7fffffffffffffff - 1;
     return value >= -0x1p63 && value < 0x1p63 ? static_cast<Index>(value) : lowest;

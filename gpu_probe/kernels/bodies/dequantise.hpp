@@ -1,4 +1,4 @@
-// Values out of the bytes of quantised weights. The index is a value.
+// Computes values from the bytes of quantised weights. The index is a value.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -6,7 +6,7 @@
 
 namespace stowage::body {
 
-/// One byte a value, the place in a code of 256.
+/// Each value is one byte: an index into a code of 256 values.
 template <class T, class Real>
 struct DequantizeBlocks {
   const Byte* q;
@@ -19,7 +19,7 @@ struct DequantizeBlocks {
   }
 };
 
-/// Two values a byte, each a place in a code of 16; the high half is the first.
+/// Each byte has two values: indices into a code of 16 values. The high half is the first.
 template <class T, class Real>
 struct Dequantize4Bit {
   const Byte* q;
@@ -34,18 +34,20 @@ struct Dequantize4Bit {
   }
 };
 
-/// float8 with 4 bits of exponent (bias 7) and 3 of fraction, without infinities (e4m3fn).
+/// The value of a float8 with 4 bits of exponent (bias 7) and 3 bits of fraction, without
+/// infinities (e4m3fn).
 STOWAGE_BODY float widened_float8(Byte bits) {
   const Word32 magnitude = bits & 0x7fU;
   if (magnitude == 0x7f) return not_a_number<float>();
-  // As a float32 of the same exponent field: scaling by a power of two is exact.
+  // Reads the bits as a float32 with the same exponent field; then scales by a power of two, which
+  // is exact.
   const float value = bits_as<float>(magnitude << 20) * 0x1p120F;
   return (bits & 0x80U) != 0 ? -value : value;
 }
 
 enum class ByteEncoding : Byte { int8, float8 };
 
-/// One byte a value, and a scale a row.
+/// Each value is one byte, and each row has a scale.
 template <class T, class Real>
 struct DequantizeRows {
   const Byte* q;

@@ -1,12 +1,13 @@
-// What lets one source compile for the host and, by NVRTC, for a device.
+// The basics by which one source compiles for the host and, by NVRTC, for a device.
 //
-// The headers of this folder are the whole of what a device runs of ours: the program embeds them
-// (device_source.hpp), so they include each other and nothing else that NVRTC lacks. A body is a
-// struct that holds a call's addresses and numbers, and is called once for each index of its index
-// space: `body(i)`, where indices are independent of each other, or `body(i, group)`, where a group
-// of threads shares one (group.hpp).
+// The headers of this folder are all of our code that a device runs. The program embeds them
+// (device_source.hpp), so they include each other, and nothing else that NVRTC does not have. A
+// body is a struct with a call's addresses and numbers. It is called once for each index of its
+// index space: as `body(i)`, where one thread runs an index, or as `body(i, group)`, where a group
+// of threads shares one (group.hpp). Indices do not depend on each other.
 //
-// Errors: none can be raised here. What only the data can show, an index out of range, makes NaN.
+// A body cannot report errors. A mistake that only the data shows, such as an index out of range,
+// makes NaN.
 #pragma once
 
 #ifdef __CUDACC_RTC__
@@ -20,7 +21,7 @@
 
 namespace stowage::body {
 
-// Not <cstdint>'s names, which NVRTC lacks; the same types where we build.
+// NVRTC does not have the names of <cstdint>; these are the same types on our platforms.
 using Index = long;
 using Byte = unsigned char;
 using Int32 = int;
@@ -29,7 +30,7 @@ using Word32 = unsigned;
 using Word64 = unsigned long;
 static_assert(sizeof(Index) == 8 && sizeof(Int32) == 4 && sizeof(Word64) == 8);
 
-/// Its bits as another type of the same size.
+/// The value's bits as another type of the same size.
 template <class To, class From>
 STOWAGE_BODY To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));

@@ -1,5 +1,5 @@
-// Dropout. Which elements are kept is a function of the seed and the element's number alone, so
-// that a mask is the same whenever its node runs again, and on whatever device.
+// Dropout. Which elements are kept depends only on the seed and the element's index. So a mask is
+// the same whenever its node runs again, on any device.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -10,7 +10,7 @@ namespace stowage::body {
 struct MaskDraw {
   Word64 stream, threshold;
 
-  /// Splitmix64's output function: a good mix of a counter.
+  /// Splitmix64's output function, which mixes a counter well.
   [[nodiscard]] STOWAGE_BODY static Word64 mixed(Word64 counter) {
     Word64 z = counter * 0x9e3779b97f4a7c15UL;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9UL;
@@ -22,15 +22,16 @@ struct MaskDraw {
   }
 };
 
-/// The index is an element of the mask.
+/// Draws a mask. The index is an element of the mask.
 struct DrawMask {
   Byte* mask;
   MaskDraw draw;
   STOWAGE_BODY void operator()(Index i) const { mask[i] = draw.keeps(i) ? 1 : 0; }
 };
 
-/// y = x times scale, or times 0; y may be x. A dropped NaN stays one, so that a poisoned input is
-/// seen. One element of the mask stands for `together` of x. The index is an element of x.
+/// Applies a mask: y = x times scale, or times 0; y may be x. A dropped NaN stays NaN, so that a
+/// poisoned input is noticed. One element of the mask belongs to `together` elements of x. The
+/// index is an element of x.
 template <class T, class Real>
 struct Masked {
   const T* x;

@@ -1,4 +1,4 @@
-// Rows of a table by index, and the gradient of the table.
+// Embedding: rows of a table by index, and the gradient of the table.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -8,7 +8,7 @@
 
 namespace stowage::body {
 
-/// The index is a row of y. A row that the table lacks is NaN.
+/// Forward. The index is a row of y. Where the table has no such row, y is NaN.
 template <class T, class Real>
 struct EmbeddingForward {
   Integers indices;
@@ -32,18 +32,18 @@ struct Smallest {
   }
 };
 
-// dw: each row of the table collects what arrives at it, so that no two threads add to one element.
-// An index out of range, which made NaN on the way forward, adds to no row.
+// The gradient of the table. Each row collects its own gradients, so that no two threads add to one
+// element. An index out of range, which made NaN in forward, adds to no row.
 
-/// Of tables of few rows, each of which gets much: the index is a row and a tile of columns, and
-/// the group goes over all positions. Launched with rows * tiles_of(width) indices.
+/// For tables of few rows, each of which gets many gradients: the index is a row and a tile of
+/// columns, and the group goes over all positions. Launched with rows * tiles_of(width) indices.
 template <class T, class Real>
 struct FewRowsBackward {
   Integers indices;
   const T* dy;
   Floats dw;
   Index count, width;
-  Index padding;  ///< the row that gets nothing; -1: none
+  Index padding;  ///< the row without a gradient; -1: none
 
   STOWAGE_BODY void operator()(Index i, const Group& group) const {
     const Index tiles = tiles_of(width), row = i / tiles;
@@ -57,18 +57,18 @@ struct FewRowsBackward {
   }
 };
 
-/// Of any table, in the order of the indices. The index is a tile of rows.
+/// For any table, in the order of the indices. The index is a tile of rows.
 ///
-/// The threads of a group look through all indices for those in the tile, and take them in the
-/// order of their keys: row by row, and by position within a row. So a row's sum is kept in
-/// registers, where a thread has up to `columns` of its columns at a time.
+/// The threads of a group search all indices for those in the tile, and process them in the order
+/// of their keys: by row, and within a row by position. So a thread keeps a row's sum in registers,
+/// for up to `columns` of its columns at a time.
 template <class T, class Real>
 struct EmbeddingBackward {
   Integers indices;
   const T* dy;
   Floats dw;
   Index count, rows, width, rows_a_tile;
-  Index padding;  ///< the row that gets nothing; -1: none
+  Index padding;  ///< the row without a gradient; -1: none
 
   STOWAGE_BODY void operator()(Index tile, const Group& group) const {
     const Index first = tile * rows_a_tile, last = least(rows, first + rows_a_tile);
@@ -83,7 +83,7 @@ struct EmbeddingBackward {
  private:
   static constexpr Index columns = 4;
 
-  /// Each thread's columns: from `column` on by steps of the group's size.
+  /// Processes each thread's columns: from `column` on, in steps of the group's size.
   STOWAGE_BODY void collect(const Group& group, Index first, Index last, Index column) const {
     Index own = next_key(group, first, last, -1);
     Index key = group.combined(own, Smallest{});
@@ -103,7 +103,7 @@ struct EmbeddingBackward {
     }
   }
 
-  /// The smallest key after `key` among the indices that are this thread's.
+  /// The smallest key after `key` among this thread's indices.
   STOWAGE_BODY Index next_key(const Group& group, Index first, Index last, Index key) const {
     Index next = (last - first) * count;
     for (Index i = group.rank(); i < count; i += group.size()) {
@@ -116,12 +116,12 @@ struct EmbeddingBackward {
   }
 
 #ifndef __CUDACC_RTC__
-  /// Too short to add up in.
+  /// Whether the format is too short to add up in.
   [[nodiscard]] bool is_short() const {
     return dw.format == FloatFormat::float16 || dw.format == FloatFormat::bfloat16;
   }
 
-  /// One thread adds up row by row, in the order of the first index that names each.
+  /// For one thread: adds up row by row, in the order of the first index of each row.
   void alone_in_sums(Index first, Index last) const {
     constexpr Index wide = 512;
     for (Index j = first * width; j < last * width; ++j) dw.set(j, Real(0));
@@ -139,7 +139,7 @@ struct EmbeddingBackward {
       }
     }
   }
-  /// Whether one of the first indices names the row.
+  /// Whether one of the indices before names the row.
   [[nodiscard]] bool is_among(Index row, Index indices_before) const {
     for (Index i = 0; i < indices_before; ++i) {
       if (indices.at(i) == row) return true;
@@ -147,7 +147,7 @@ struct EmbeddingBackward {
     return false;
   }
 
-  /// One thread adds to the rows where they lie, one index after the other.
+  /// For one thread: adds to the rows in memory, one index after the other.
   STOWAGE_BODY void alone(Index first, Index last) const {
     for (Index j = first * width; j < last * width; ++j) dw.set(j, Real(0));
     for (Index i = 0; i < count; ++i) {

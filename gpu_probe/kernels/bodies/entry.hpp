@@ -1,4 +1,5 @@
-// How a device calls a body: the two functions that NVRTC is asked for, by the name of a body.
+// The two functions that NVRTC compiles for a body. They call it once for each index, or for each
+// thread of a group.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/group.hpp"

@@ -1,8 +1,9 @@
-// Elements of tensors, and the format that a kernel computes in.
+// Elements of tensors, and the types in which kernels compute.
 //
-// `T` is what a tensor holds, `Real` what a body computes in: double on the host for float32, so
-// that a result is PyTorch's to its last bits; float on a device for float32 and the formats of 16
-// bits, as PyTorch's own kernels do; double for float64 on both.
+// `T` is the type of a tensor's elements, `Real` the type in which a body computes. For float32
+// that is double on the host, so that results are PyTorch's to the last bits, and float on a
+// device, as in PyTorch's own kernels. For 16-bit formats it is the same as for float32; for
+// float64 it is double on both.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/device.hpp"
@@ -21,7 +22,7 @@ STOWAGE_BODY float widened(Bfloat16 value) {
 }
 
 // A half has 5 bits of exponent (bias 15) and 10 of fraction. Scaling by a power of two is exact,
-// so that the hardware's own arithmetic handles subnormal numbers.
+// so the hardware's arithmetic handles subnormal numbers.
 STOWAGE_BODY float widened(Half value) {
   const Word32 sign = static_cast<Word32>(value.bits & 0x8000) << 16;
   const Word32 rest = static_cast<Word32>(value.bits & 0x7fff) << 13;
@@ -32,7 +33,7 @@ STOWAGE_BODY float widened(Half value) {
 STOWAGE_BODY float widened(float value) { return value; }
 STOWAGE_BODY double widened(double value) { return value; }
 
-/// To nearest, ties to even; past the range: infinity.
+/// Rounds to nearest, ties to even; values outside the range become infinity.
 STOWAGE_BODY void narrow(float value, Bfloat16& to) {
   const Word32 bits = bits_as<Word32>(value);
   to.bits =
@@ -48,9 +49,9 @@ STOWAGE_BODY void narrow(float value, Half& to) {
     return;
   }
   if (magnitude >= 0x477ff000) {
-    half = 0x7c00;  // past 65,519.99
+    half = 0x7c00;  // from 65,520 on: infinity
   } else if (magnitude < 0x38800000) {
-    // Subnormal as a half: an addition aligns and rounds it.
+    // The half is subnormal: an addition aligns and rounds it.
     half = bits_as<Word32>(bits_as<float>(magnitude) + 0.5F) - 0x3f000000;
   } else {
     const Word32 rebiased = magnitude - (112U << 23);
@@ -61,7 +62,7 @@ STOWAGE_BODY void narrow(float value, Half& to) {
 STOWAGE_BODY void narrow(float value, float& to) { to = value; }
 STOWAGE_BODY void narrow(double value, double& to) { to = value; }
 STOWAGE_BODY void narrow(float value, double& to) { to = value; }
-// By way of float32, as in PyTorch.
+// Through float32, as in PyTorch.
 STOWAGE_BODY void narrow(double value, float& to) { to = static_cast<float>(value); }
 STOWAGE_BODY void narrow(double value, Half& to) { narrow(static_cast<float>(value), to); }
 STOWAGE_BODY void narrow(double value, Bfloat16& to) { narrow(static_cast<float>(value), to); }
@@ -77,8 +78,8 @@ STOWAGE_BODY void store(T* data, Index i, Real value) {
 
 enum class FloatFormat : Byte { float32, float64, float16, bfloat16 };
 
-/// Few elements in a format of their own, which is looked at for each: weights and statistics of a
-/// normalisation beside activations of 16 bits. Without an address it is not there.
+/// A few elements in a format of their own, which is looked up for each element: weights and
+/// statistics of a normalisation beside 16-bit activations. Without an address there are none.
 struct Floats {
   void* data;
   FloatFormat format;
@@ -99,7 +100,7 @@ struct Floats {
     }
     return 0;
   }
-  /// Without an address: otherwise.
+  /// Element i; `otherwise` where there is no address.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real at(Index i, Real otherwise) const {
     return is_there() ? at<Real>(i) : otherwise;

@@ -1,4 +1,4 @@
-// Activations with a second operand: PReLU's learnt slope, and gated linear units.
+// Activations with a second operand: PReLU, whose slope is learnt, and gated linear units.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -18,7 +18,7 @@ struct Slopes {
   }
 };
 
-/// y may be x. The index is an element.
+/// PReLU's forward; y may be x. The index is an element.
 template <class T, class Real>
 struct PreluForward {
   const T* x;
@@ -30,7 +30,7 @@ struct PreluForward {
   }
 };
 
-/// dx may be dy. The index is an element.
+/// PReLU's gradient of x; dx may be dy. The index is an element.
 template <class T, class Real>
 struct PreluBackward {
   const T *x, *dy;
@@ -42,7 +42,8 @@ struct PreluBackward {
   }
 };
 
-/// Launched before dx, which may lie over dy, is written. The index is a slope.
+/// PReLU's gradient of the slopes. To be launched before dx is written, which may lie over dy. The
+/// index is a slope.
 template <class T, class Real>
 struct PreluSlopes {
   const T *x, *dy;
@@ -59,13 +60,13 @@ struct PreluSlopes {
   }
 };
 
-/// x is [outer, 2 half]: what is gated and its gate, whichever stands first. The index is an
-/// element of y.
+/// x is [outer, 2 half]: the gated values and the gates, in either order. The index is an element
+/// of y.
 struct Halves {
   Index half;
   bool first_is_gate, silu;
 
-  /// Where in x the gated value and its gate stand.
+  /// The positions in x of a gated value and its gate.
   struct Places {
     Index gated, gate;
   };

@@ -1,8 +1,8 @@
-// A group of threads that share one index: a block of a device; on the host one thread, or in tests
-// several with a barrier between them.
+// Group: a group of threads that share one index. On a device it is a block; on the host it is one
+// thread, or in tests several with a barrier between them.
 //
-// Every thread of a group calls the same functions of it in the same order: no call may stand in a
-// branch that not all take. Sums are taken in an order that the size alone decides, so that the
+// Every thread of a group calls the same functions of it in the same order: a call may not stand in
+// a branch that only some threads take. The order of a sum depends only on the group's size, so the
 // same inputs give the same bits.
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace stowage::body {
 
-/// At most this many threads in a group; a device's is a multiple of 32.
+/// The most threads in a group; on a device their number is a multiple of 32.
 constexpr int largest_group = 1024;
-/// What threads exchange is at most this large.
+/// The largest size of a value that threads exchange.
 constexpr int largest_value = 16;
-/// Bytes that a group has to share: what a device's block has without being asked for more.
+/// Bytes of memory that a group shares: what a device gives a block by default.
 #ifdef __CUDACC_RTC__
 constexpr int largest_shared = 48 << 10;
 #else
@@ -33,7 +33,7 @@ struct Sum {
     return a + b;
   }
 };
-/// NaN wins, as in PyTorch's maxima.
+/// The larger of two numbers; NaN if one is, as in PyTorch.
 struct Maximum {
   template <class T>
   STOWAGE_BODY T operator()(T a, T b) const {
@@ -49,7 +49,8 @@ class Group {
   STOWAGE_BODY Index size() const { return blockDim.x; }
   STOWAGE_BODY void synchronize() const { __syncthreads(); }
 
-  /// All values combined, the same for every thread. `combine` is commutative.
+  /// Combines the values of all threads; every thread gets the same result. `combine` is
+  /// commutative.
   template <class Value, class Combine>
   STOWAGE_BODY Value combined(Value value, Combine combine) const {
     for (int mask = 16; mask > 0; mask /= 2) value = combine(value, from_lane(value, mask));
@@ -64,7 +65,8 @@ class Group {
     return value;
   }
 
-  /// The sum over the threads whose rank is the same modulo `across`, for those below `across`.
+  /// The sum over the threads whose rank has the same remainder modulo `across`. Threads below
+  /// `across` get it.
   template <class Value>
   STOWAGE_BODY Value summed_across(Value value, Index across) const {
     Value* const slots = scratch<Value>();
@@ -77,9 +79,9 @@ class Group {
     return value;
   }
 
-  /// Calls work(memory) for a Memory that all threads of the group share, uninitialised and lost
-  /// when the body returns. At most one a body. Threads that wait for what others write there call
-  /// synchronize().
+  /// Calls work(memory) with a Memory that all threads of the group share. It is uninitialised, and
+  /// lost when the body returns. At most once in a body. A thread that reads what others write
+  /// there calls synchronize() before.
   template <class Memory, class Work>
   STOWAGE_BODY void sharing(Work work) const {
     static_assert(sizeof(Memory) <= largest_shared);
@@ -109,7 +111,7 @@ class Group {
 
 class Group {
  public:
-  /// What the threads of a group of several share.
+  /// What the threads of a group of several threads share.
   struct Shared {
     explicit Shared(Index size)
         : barrier(size),
@@ -120,7 +122,7 @@ class Group {
     std::vector<std::max_align_t> memory;
   };
 
-  Group() = default;  ///< of one thread
+  Group() = default;  ///< a group of one thread
   Group(Index rank, Index size, Shared& shared) : rank_(rank), size_(size), shared_(&shared) {}
 
   [[nodiscard]] Index rank() const { return rank_; }
@@ -192,9 +194,9 @@ struct Pair {
   }
 };
 
-/// Sums over columns of `rows` rows, for bodies whose index is a tile of columns: `value(row,
-/// column)` is added up, `store(column, sum)` called by one thread a column. Threads go along a
-/// row, so that what a device reads lies together.
+/// Sums over the columns of `rows` rows, for bodies whose index is a tile of columns. Adds up
+/// `value(row, column)`; one thread for each column calls `store(column, sum)`. Neighbouring
+/// threads read neighbouring columns of a row, as a device prefers it.
 constexpr Index columns_a_tile = 32;
 STOWAGE_BODY Index tiles_of(Index columns) {
   return (columns + columns_a_tile - 1) / columns_a_tile;

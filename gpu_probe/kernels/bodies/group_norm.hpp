@@ -1,5 +1,5 @@
-// Group normalisation: each image's channels in equal groups, normalised group by group. The index
-// is a group of an image; of the weights' gradients it is a channel.
+// Group normalisation: the channels of each image are divided into equal groups, and each group is
+// normalised. The index is a group of an image; for the gradients of the weights it is a channel.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -14,13 +14,13 @@ struct ChannelGroups {
   Index groups, channels, area;
 
   [[nodiscard]] STOWAGE_BODY Index elements() const { return channels * area; }
-  /// The channel of a group's element.
+  /// The channel of an element of a group.
   [[nodiscard]] STOWAGE_BODY Index channel(Index group, Index element) const {
     return group % groups * channels + quotient(element, area);
   }
 };
 
-/// y may be x.
+/// Forward; y may be x.
 template <class T, class Real>
 struct GroupNormForward {
   const T* x;
@@ -54,7 +54,7 @@ struct GroupNormForward {
   }
 };
 
-/// dx may be dy.
+/// The gradient of x; dx may be dy.
 template <class T, class Real>
 struct GroupNormBackward {
   const T *x, *dy;
@@ -84,12 +84,12 @@ struct GroupNormBackward {
   }
 };
 
-/// Launched before dx, which may lie over dy, is written.
+/// The gradients of the weights. To be launched before dx is written, which may lie over dy.
 template <class T, class Real>
 struct GroupNormWeights {
   const T *x, *dy;
   Planes planes;
-  Index groups, channels;  ///< of a group
+  Index groups, channels;  ///< channels: of a group
   Floats mean, rstd, dw, db;
 
   STOWAGE_BODY void operator()(Index channel, const Group& group) const {

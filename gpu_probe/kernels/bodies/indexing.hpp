@@ -1,8 +1,8 @@
-// Elements that indices name: taken, and added to. Indices count from the end where they are
-// negative; one out of range takes zeros and adds to nothing.
+// Reads elements by index, and adds to elements by index. A negative index counts from the end. An
+// index out of range reads 0 and adds to nothing.
 //
-// What adds has one thread go over all indices of a line in their order, so that the same inputs
-// give the same bits.
+// A body that adds has one thread go over all indices of a line in their order, so that the same
+// inputs give the same bits.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -13,16 +13,16 @@ namespace stowage::body {
 
 constexpr int most_indices = 4;
 
-/// Places along as many adjacent axes as there are indices, each repeated to one shape.
+/// Positions along adjacent axes, with one index tensor for each axis, all repeated to one shape.
 struct NamedRows {
   Integers indices[most_indices];
   Strided of[most_indices];
   Index sizes[most_indices];  ///< of the axes
   int axes;
-  Index count;  ///< of named places
+  Index count;  ///< number of indexed positions
   Index rows;   ///< the product of `sizes`
 
-  /// The k-th place among `rows`; -1: out of range.
+  /// The k-th indexed position, as one of `rows`; -1: out of range.
   [[nodiscard]] STOWAGE_BODY Index row(Index k) const {
     Index at = 0;
     for (int i = 0; i < axes; ++i) {
@@ -35,7 +35,8 @@ struct NamedRows {
   }
 };
 
-/// y: [outer, named, inner] of x: [outer, rows, inner]. The index is an element of y.
+/// Reads rows: y is [outer, indexed, inner], x is [outer, rows, inner]. The index is an element of
+/// y.
 template <class Word>
 struct TakeForward {
   const Word* x;
@@ -50,15 +51,15 @@ struct TakeForward {
   }
 };
 
-/// y = base, or zeros, with source: [outer, named, inner] added to the rows that are named. y may
-/// be base. The index is a column: an inner place of an outer one.
+/// Adds to rows: y = base (or 0), with source, [outer, indexed, inner], added to the indexed rows.
+/// y may be base. The index is a column: one position of `inner` in one of `outer`.
 template <class T, class Real>
 struct AddRows {
   const T *base, *source;
   T* y;
   NamedRows named;
   Index inner;
-  bool is_short;  ///< T is too short to add up in
+  bool is_short;  ///< whether T is too short to add up in
 
   STOWAGE_BODY void operator()(Index i) const {
     const Index outer = quotient(i, inner), column = i - outer * inner;
@@ -79,8 +80,8 @@ struct AddRows {
   }
 };
 
-/// Places of an axis, one index for each element: those of a tensor of `sizes`, which is no larger
-/// along the other axes.
+/// Positions along one axis, with one index for each element. The index tensor is no larger than
+/// the tensor, of `sizes`, along the other axes.
 struct NamedElements {
   Integers indices;
   Index sizes[most_axes];    ///< of the whole tensor
@@ -88,7 +89,7 @@ struct NamedElements {
   Index strides[most_axes];  ///< of indices, row-major
   int axes, axis;
 
-  /// The place along the axis that element k names; -1: out of range.
+  /// The position along the axis that element k of the indices has; -1: out of range.
   [[nodiscard]] STOWAGE_BODY Index place(Index k) const {
     Index index = indices.at(k);
     if (index < 0) index += sizes[axis];
@@ -96,13 +97,13 @@ struct NamedElements {
   }
 };
 
-/// y: of the shape of the indices. The index is an element of it.
+/// Reads elements: y has the shape of the indices. The index is an element of y.
 template <class Word>
 struct GatherElements {
   const Word* x;
   Word* y;
   NamedElements named;
-  Strided of_x;  ///< y's places in x, at the axis' beginning
+  Strided of_x;  ///< where y's elements begin in x along the axis
   Index stride;  ///< of the axis in x
 
   STOWAGE_BODY void operator()(Index i) const {
@@ -111,9 +112,9 @@ struct GatherElements {
   }
 };
 
-/// y = base, or zeros, with each element of source added where its index says, or put there, the
-/// last of several. y may be base. The index is an element of y, which looks for itself among those
-/// that lie on its line.
+/// Adds each element of source to the element of y that its index names, or sets that element (the
+/// last one counts); the other elements are base's, or 0. y may be base. The index is an element of
+/// y, which searches the indices on its own line.
 template <class T, class Real>
 struct ScatterAdd {
   const T *base, *source;

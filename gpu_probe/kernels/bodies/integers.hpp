@@ -1,4 +1,4 @@
-// Indices in a format of their own: classes, rows of a table, places of maxima.
+// Integers: whole numbers in any integer format: classes, rows of a table, positions of maxima.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/device.hpp"
@@ -7,7 +7,7 @@ namespace stowage::body {
 
 enum class IntegerFormat : Byte { int64, int32, uint8, boolean };
 
-/// The format is looked at for each element. Without an address it is not there.
+/// The format is looked up for each element. Without an address there are none.
 struct Integers {
   void* data;
   IntegerFormat format;
@@ -28,7 +28,8 @@ struct Integers {
     return 0;
   }
 
-  /// What does not fit wraps round; of a boolean, all but 0 is true.
+  /// Sets element i. A value that does not fit wraps round; a boolean is true unless the value is
+  /// 0.
   STOWAGE_BODY void set(Index i, Index value) const {
     switch (format) {
       case IntegerFormat::int64:

@@ -1,4 +1,4 @@
-// Layer normalisation of rows. The index is a row; of the weights' gradients it is a tile of
+// Layer normalisation of rows. The index is a row; for the gradients of the weights it is a tile of
 // columns.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace stowage::body {
 
-/// y may be x.
+/// Forward; y may be x.
 template <class T, class Real>
 struct LayerNormForward {
   const T* x;
@@ -37,7 +37,7 @@ struct LayerNormForward {
   }
 };
 
-/// dx may be dy.
+/// The gradient of x; dx may be dy.
 template <class T, class Real>
 struct LayerNormBackward {
   const T *x, *dy;
@@ -65,7 +65,7 @@ struct LayerNormBackward {
   }
 };
 
-/// Launched before dx, which may lie over dy, is written.
+/// The gradients of the weights. To be launched before dx is written, which may lie over dy.
 template <class T, class Real>
 struct LayerNormWeights {
   const T *x, *dy;

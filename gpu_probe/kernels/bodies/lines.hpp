@@ -1,8 +1,8 @@
-// A tensor as lines along one of its axes: what softmax and losses over classes work on.
+// Lines: a tensor as lines along one of its axes. Softmax and losses over classes work on lines.
 //
-// Where the axis is the last one, a group of threads shares a line; else neighbouring lines lie
-// side by side, and each has a thread to itself. A body has both forms, by a function of a line and
-// of `Threads`, a Group or Alone.
+// If the axis is the last one, a group of threads shares a line. Otherwise neighbouring lines lie
+// side by side, and one thread runs each. A body has both forms: it is a function of a line and of
+// `Threads`, a Group or Alone.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/alone.hpp"
@@ -13,20 +13,21 @@
 
 namespace stowage::body {
 
-/// [outer, length, inner]: line l runs along the middle axis at outer l / inner, inner l % inner.
+/// A tensor [outer, length, inner]: line l goes along the middle axis at position l / inner of the
+/// outer axis and position l % inner of the inner one.
 struct Lines {
   Index length, inner;
 
   [[nodiscard]] STOWAGE_BODY Index outer(Index line) const {
     return inner == 1 ? line : quotient(line, inner);
   }
-  /// Its first element; the others follow by steps of `inner`.
+  /// The line's first element. The others follow in steps of `inner`.
   [[nodiscard]] STOWAGE_BODY Index first(Index line) const {
     return outer(line) * (length - 1) * inner + line;
   }
 };
 
-/// The largest of a line's first `active` elements, and the sum of e^(x - largest) over them.
+/// The largest of a line's first `active` elements, and the sum of e^(x - largest) over these.
 template <class Real>
 struct Exponentials {
   Real largest, sum;

@@ -14,7 +14,7 @@ struct Neighbours {
   Planes planes;
   Index below, above;
 
-  /// visit(element, its first neighbour, how many).
+  /// Calls visit(element, its first neighbour, the number of its neighbours).
   template <class Visit>
   STOWAGE_BODY void each(const Group& group, Index plane, Visit visit) const {
     const Index area = planes.area, channel = plane % planes.channels;
@@ -47,7 +47,7 @@ struct LocalResponseNormForward {
   }
 };
 
-/// Its neighbours are those that have the channel among theirs.
+/// Backward. The neighbours of a channel are here the channels that have it among their neighbours.
 template <class T, class Real>
 struct LocalResponseNormBackward {
   const T *x, *y, *scales, *dy;

@@ -1,6 +1,6 @@
-// Losses over classes. Logits (or log-probabilities) are lines over the classes, with a target a
-// line; the loss is the mean over the targets that are not `ignored`. A target that is no class
-// makes NaN.
+// Losses over classes. Logits (or log-probabilities) are lines along the classes, with one target
+// for each line. The loss is the mean over the targets that are not `ignored`. A target that is no
+// class makes NaN.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/integers.hpp"
@@ -18,7 +18,7 @@ struct Targets {
   }
 };
 
-/// The same for all threads of the group.
+/// The number of targets that are not ignored; the same for all threads of the group.
 STOWAGE_BODY Index not_ignored(const Group& group, const Targets& targets) {
   Index counted = 0;
   for (Index i = group.rank(); i < targets.count; i += group.size()) {
@@ -27,7 +27,7 @@ STOWAGE_BODY Index not_ignored(const Group& group, const Targets& targets) {
   return sum_of(group, counted);
 }
 
-/// loss = mean of term(line) over the targets that are not ignored, by one group.
+/// Computes, with one group, the mean of term(line) over the targets that are not ignored.
 template <class Real, class Term>
 STOWAGE_BODY void mean_of_targets(const Group& group, const Targets& targets, const Floats& loss,
                                   Term term) {
@@ -50,21 +50,21 @@ struct ClassLines {
     const Index target = targets.classes.at(line);
     return target >= 0 && target < lines.length;
   }
-  /// At the target's class.
+  /// The value at the target's class.
   [[nodiscard]] STOWAGE_BODY Real at_target(Index line) const {
     if (!has_class(line)) return not_a_number<Real>();
     return load<Real>(x, lines.first(line) + targets.classes.at(line) * lines.inner);
   }
 };
 
-/// The part of a line's loss that does not depend on the others; `smoothing` is the share of a
+/// The part of a line's loss that does not depend on other lines. `smoothing`: the share of a
 /// target's weight that is spread over all classes.
 template <class T, class Real>
 struct SmoothedTarget {
   ClassLines<T, Real> logits;
   Real smoothing;
 
-  /// The logits, weighted by what the target gives each class.
+  /// The sum of the logits, weighted as the target weights the classes.
   template <class Threads>
   [[nodiscard]] STOWAGE_BODY Real wanted(Index line, const Threads& threads) const {
     const Real at_target = logits.at_target(line);
@@ -80,12 +80,12 @@ struct SmoothedTarget {
   }
 };
 
-// Cross-entropy's forward pass is three launches, with the place of `logsumexp` for what they hand
-// on. First each line leaves its own loss there, log(sum of e^x) - wanted: the difference is taken
-// before it is rounded, since for a sure prediction both are large and nearly the same. Then the
-// losses are averaged, and then each becomes log(sum of e^x).
+// Cross-entropy's forward pass is three launches. They hand values on in the place of `logsumexp`.
+// The first stores each line's own loss there, log(sum of e^x) - (weighted logits): this difference
+// is taken before it is rounded, since for a sure prediction both terms are large and nearly equal.
+// The second averages the losses. The third turns each loss into log(sum of e^x).
 
-/// Where the target is ignored, or no class, log(sum of e^x) at once.
+/// First launch. Where the target is ignored or is no class, it stores log(sum of e^x) at once.
 template <class T, class Real>
 struct CrossEntropyTerms {
   SmoothedTarget<T, Real> target;
@@ -128,7 +128,7 @@ struct CrossEntropySums {
     const Lines& lines = logits.lines;
     if (logits.targets.is_ignored(line) || !logits.has_class(line)) return;
     Real sum = sums.at<Real>(line) + target.wanted(line, threads);
-    if (!(fabs(sum) < infinity<Real>())) {  // a logit is not finite: by the definition
+    if (!(fabs(sum) < infinity<Real>())) {  // a logit is not finite: follow the definition
       const Exponentials<Real> e =
           exponentials<Real>(threads, logits.x + lines.first(line), lines.inner, lines.length);
       sum = e.largest + body::log(e.sum);
@@ -139,12 +139,12 @@ struct CrossEntropySums {
   STOWAGE_BODY void operator()(Index line, const Group& group) const { run(line, group); }
 };
 
-/// A part of the elements of [outer, length, inner]; the index is the number of a part, for bodies
-/// whose group first finds out something about all targets.
+/// A part of the elements of [outer, length, inner], for bodies whose group first counts all
+/// targets. The index is the number of the part.
 struct Parts {
   Index elements, of_part;
 
-  /// visit(element, line, place along the line), without a division for each.
+  /// Calls visit(element, line, position on the line), without dividing for each element.
   template <class Visit>
   STOWAGE_BODY void each(const Group& group, Index part, const Lines& lines, Visit visit) const {
     const Index begin = part * of_part + group.rank(), end = least((part + 1) * of_part, elements);
@@ -169,7 +169,7 @@ struct Parts {
   }
 };
 
-/// dlogits may be the logits.
+/// Backward; dlogits may be the logits.
 template <class T, class Real>
 struct CrossEntropyBackward {
   ClassLines<T, Real> logits;

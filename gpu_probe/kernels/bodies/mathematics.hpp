@@ -1,5 +1,5 @@
-// The functions of <cmath> in the format that a body computes in: C's names for float need no
-// header of NVRTC's.
+// Functions of <cmath> in the type in which a body computes. C's names for float need no header
+// under NVRTC.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/device.hpp"

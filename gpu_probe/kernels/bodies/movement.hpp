@@ -1,5 +1,5 @@
-// Elements that are moved, repeated or made, and not computed with. The index is an element of the
-// result, or of a part of it.
+// Moves, repeats or makes elements, without computing. The index is an element of the result, or of
+// a part of it.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/alone.hpp"
@@ -9,7 +9,7 @@
 
 namespace stowage::body {
 
-/// y in row-major order from x, which is laid out otherwise.
+/// Copies x to y: y is row-major, x has other strides.
 template <class Word>
 struct Gather {
   const Word* x;
@@ -18,8 +18,8 @@ struct Gather {
   STOWAGE_BODY void operator()(Index i) const { y[i] = x[of_x.offset(i)]; }
 };
 
-/// Rows of `width` elements, which lie `from_apart` and `to_apart` elements from each other. The
-/// index is a row.
+/// Copies rows of `width` elements, which lie `from_apart` and `to_apart` elements from each other.
+/// The index is a row.
 template <class Word>
 struct MoveRows {
   const Word* from;
@@ -43,7 +43,7 @@ struct Fill {
   STOWAGE_BODY void operator()(Index i) const { y[i] = value; }
 };
 
-/// 0, 1, ... in each row.
+/// Writes 0, 1, ... to each row.
 struct Iota {
   Integers y;
   Index width;

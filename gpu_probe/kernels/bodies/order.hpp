@@ -1,5 +1,5 @@
-// What goes along one axis, place by place: where extrema lie, the largest in order, running sums.
-// The index is a line along the axis: an inner place of an outer one.
+// Bodies that go along one axis position by position: positions of extrema, the largest elements in
+// order, running sums. The index is a line along the axis.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -17,12 +17,12 @@ struct Line {
   }
 };
 
-/// The first places in falling order, or rising; of equals the first comes first, and NaN is above
-/// all, as in PyTorch.
+/// Finds the largest elements in falling order, or the smallest in rising order. Of equal ones the
+/// first comes first; NaN counts as the largest, as in PyTorch.
 template <class T, class Real>
 struct TopPlaces {
   const T* x;
-  T* y;  ///< null: not wanted
+  T* y;  ///< null: not asked for
   Integers indices;
   Line line;
   Index count;
@@ -54,7 +54,7 @@ struct TopPlaces {
   }
 };
 
-/// y: sums up to each place, or, reversed, from it on; summed in Real. y may be x.
+/// Running sums up to each position or, reversed, from it to the end; summed in Real. y may be x.
 template <class T, class Real>
 struct Cumulate {
   const T* x;
@@ -81,7 +81,7 @@ struct CumulateIntegers {
 
   STOWAGE_BODY void operator()(Index i) const {
     const Index first = line.first(i, line.length);
-    Word64 sum = 0;  // wraps round, as PyTorch's
+    Word64 sum = 0;  // wraps round, as in PyTorch
     for (Index k = 0; k < line.length; ++k) {
       const Index at = first + (reverse ? line.length - 1 - k : k) * line.inner;
       sum += static_cast<Word64>(x[at]);
@@ -90,7 +90,8 @@ struct CumulateIntegers {
   }
 };
 
-/// y: [..., classes]. The index is an element of it.
+/// Sets y, [..., classes], to 1 at the class of each row and to 0 elsewhere. The index is an
+/// element of y.
 struct OneHot {
   Integers indices, y;
   Index classes;

@@ -1,4 +1,4 @@
-// Padding and rolling: each axis has a map from the result's positions to x's, or to none.
+// Padding and rolling. Each axis maps the positions of the result to positions of x, or to none.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -9,14 +9,14 @@ namespace stowage::body {
 enum class PaddingMode : Byte { constant, reflect, replicate, circular };
 
 struct PaddedAxis {
-  Index in, out, before;  ///< a negative `before` cuts off
+  Index in, out, before;  ///< a negative `before` cuts elements off
   Index stride;           ///< of x
 
   [[nodiscard]] STOWAGE_BODY static Index wrapped(Index at, Index size) {
     return (at % size + size) % size;
   }
 
-  /// Where position `to` of the result has its value from; -1: nowhere.
+  /// The position of x whose value position `to` of the result has; -1: none.
   [[nodiscard]] STOWAGE_BODY Index source(Index to, PaddingMode mode) const {
     const Index at = to - before;
     if (at >= 0 && at < in) return at;
@@ -27,13 +27,14 @@ struct PaddedAxis {
         return at < 0 ? 0 : in - 1;
       case PaddingMode::circular:
         return wrapped(at, in);
-      case PaddingMode::reflect:  // the border itself is not repeated
+      case PaddingMode::reflect:  // the border element is not repeated
         return at < 0 ? -at : 2 * (in - 1) - at;
     }
     return -1;
   }
 
-  /// The first position of the result above `after` that has its value from `at`; `out`: none.
+  /// The first position of the result after `after` that has the value of position `at`; `out`:
+  /// none.
   [[nodiscard]] STOWAGE_BODY Index next(Index at, Index after, PaddingMode mode) const {
     const Index own = at + before;
     switch (mode) {
@@ -57,7 +58,7 @@ struct PaddedAxis {
   }
 
  private:
-  /// Of positions in rising order.
+  /// The first of three positions, in rising order, that is after `after`.
   [[nodiscard]] STOWAGE_BODY Index first_of(Index a, Index b, Index c, Index after) const {
     if (a > after && a >= 0 && a < out) return a;
     if (b > after && b >= 0 && b < out) return b;
@@ -71,7 +72,7 @@ struct PaddedAxes {
   PaddingMode mode;
 };
 
-/// The index is an element of y.
+/// Forward. The index is an element of y.
 template <class Word>
 struct Pad {
   const Word* x;
@@ -96,8 +97,8 @@ struct Pad {
   }
 };
 
-/// Each element of dx is the sum, in their order, of those of dy that have its value. The index is
-/// an element of dx.
+/// Backward: each element of dx is the sum, in order, of the elements of dy that have its value.
+/// The index is an element of dx.
 template <class T, class Real>
 struct PadBackward {
   const T* dy;

@@ -1,4 +1,4 @@
-// A place in planes of three axes, found from an element's number.
+// Place: an element's position in planes of three axes, found from its index.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -9,7 +9,7 @@ struct Place {
   Index plane, first, second, third;
 };
 
-/// Of element i of [planes, first, second, third].
+/// The position of element i of [planes, first, second, third].
 STOWAGE_BODY Place place_of(Index i, Index first, Index second, Index third) {
   const Index rows = quotient(i, third), sheets = quotient(rows, second);
   const Index plane = quotient(sheets, first);

@@ -1,4 +1,4 @@
-// A tensor as [images, channels, area], and a group's walk over one channel of it.
+// Planes: a tensor as [images, channels, area], and how a group goes over one channel of it.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/group.hpp"
@@ -11,11 +11,11 @@ struct Planes {
   [[nodiscard]] STOWAGE_BODY Index of_channel() const { return images * area; }
 };
 
-/// visit(i) for each element of the channel, dealt out to the group's threads.
+/// Calls visit(i) for each element of the channel, distributed over the group's threads.
 template <class Visit>
 STOWAGE_BODY void each_of_channel(const Group& group, const Planes& p, Index channel, Visit visit) {
   if (p.area == 0) return;
-  // By steps of the group's size without dividing for each element.
+  // Goes on in steps of the group's size, without dividing for each element.
   const Index images_a_step = group.size() / p.area, area_a_step = group.size() % p.area;
   Index image = group.rank() / p.area, offset = group.rank() % p.area;
   while (image < p.images) {

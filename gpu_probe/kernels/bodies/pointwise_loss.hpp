@@ -1,6 +1,7 @@
-// Losses that compare a tensor with a target of its shape, element by element.
+// Losses that compare a tensor with a target of the same shape, element by element.
 //
-// A comparison has `term`, what an element adds to the loss, and `slope`, its derivative by x.
+// A comparison has two functions: `term` is what an element adds to the loss, `slope` its
+// derivative by x.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -44,7 +45,7 @@ struct LogitEntropy {
   }
 };
 
-/// Binary cross-entropy of probabilities, within PyTorch's bounds.
+/// Binary cross-entropy of probabilities, with PyTorch's bounds of the logarithm.
 struct ProbabilityEntropy {
   template <class Real>
   STOWAGE_BODY static Real term(Real x, Real t) {
@@ -62,7 +63,7 @@ struct ProbabilityEntropy {
   }
 };
 
-/// Kullback and Leibler's divergence of log-probabilities x from probabilities t.
+/// The Kullback-Leibler divergence of log-probabilities x from probabilities t.
 struct Divergence {
   template <class Real>
   STOWAGE_BODY static Real term(Real x, Real t) {
@@ -74,7 +75,7 @@ struct Divergence {
   }
 };
 
-/// loss = sum of the terms / divisor, by one group.
+/// loss = the sum of the terms / divisor, computed by one group.
 template <class T, class Real, class Comparison>
 struct PointwiseLoss {
   const T *x, *target;

@@ -1,4 +1,4 @@
-// Pooling. Backward, each input collects from the outputs that took it.
+// Pooling. In backward each input collects from the outputs whose windows hold it.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/alone.hpp"
@@ -10,7 +10,7 @@
 
 namespace stowage::body {
 
-/// The index is an output; a group shares a large window.
+/// Average pooling, forward. The index is an output; a group shares a large window.
 template <class T, class Real>
 struct AveragePoolForward {
   const T* x;
@@ -31,7 +31,7 @@ struct AveragePoolForward {
   STOWAGE_BODY void operator()(Index o, const Group& group) const { run(o, group); }
 };
 
-/// The index is an input.
+/// Average pooling, backward. The index is an input.
 template <class T, class Real>
 struct AveragePoolBackward {
   const T* dy;
@@ -49,7 +49,8 @@ struct AveragePoolBackward {
   }
 };
 
-/// The index is an output. NaN counts as the largest, as in PyTorch.
+/// Maximum pooling, forward. The index is an output. NaN counts as the largest value, as in
+/// PyTorch.
 template <class T, class Real>
 struct MaximumPoolForward {
   const T* x;
@@ -74,7 +75,8 @@ struct MaximumPoolForward {
   }
 };
 
-/// The index is an input. A window's first maximum gets the gradient.
+/// Maximum pooling, backward. The index is an input. The first maximum of a window gets the
+/// gradient.
 template <class T, class Real>
 struct MaximumPoolBackward {
   const T *x, *y, *dy;
@@ -98,8 +100,8 @@ struct MaximumPoolBackward {
         return gets < 0;
       });
       if (gets == own) sum += load<Real>(dy, outputs + o);
-      // No element equals the maximum: x or y is not what the forward pass saw. NaN says so, at the
-      // window's first element.
+      // No element equals the maximum: x or y is not the forward pass's. The first element of the
+      // window gets NaN.
       if (gets < 0) sum = not_a_number<Real>();
     });
     store(dx, i, sum);

@@ -1,4 +1,4 @@
-// Sums over some axes of a tensor, and one value repeated along axes.
+// Sums over some axes of a tensor, and the reverse: one value repeated along axes.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/alone.hpp"
@@ -8,13 +8,13 @@
 
 namespace stowage::body {
 
-/// Where the last axis is summed. The index is an element of y.
+/// For sums over the last axis (and others). The index is an element of y.
 template <class T, class Real>
 struct SumOfEach {
   const T* x;
   Floats y;
   Strided kept, summed;
-  Index together;  ///< elements of x that a sum has
+  Index together;  ///< number of elements of x in a sum
   Real divisor;
 
   template <class Threads>
@@ -31,7 +31,7 @@ struct SumOfEach {
   STOWAGE_BODY void operator()(Index i, const Group& group) const { run(i, group); }
 };
 
-/// Where the last axis, of `columns`, is kept. The index is a tile of its columns at a place of
+/// For sums that keep the last axis, of `columns`. The index is a tile of columns at a position of
 /// the kept axes before it.
 template <class T, class Real>
 struct SumOfColumns {

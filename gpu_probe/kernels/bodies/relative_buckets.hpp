@@ -8,8 +8,8 @@
 
 namespace stowage::body {
 
-/// y is [queries, keys]; half of the buckets hold one distance each, the others grow with its
-/// logarithm up to max_distance. The index is an element.
+/// y is [queries, keys]. Half of the buckets hold one distance each; the other half grow with the
+/// logarithm of the distance, up to max_distance. The index is an element.
 struct RelativeBuckets {
   Integers y;
   Index keys, buckets, max_distance;

@@ -1,6 +1,6 @@
-// Upsampling (and downsampling) to another spatial size, as torch.nn.functional.interpolate does it
-// without antialiasing: each position of the result is a weighted sum of a few positions of x, axis
-// by axis.
+// Upsampling and downsampling to another spatial size, as torch.nn.functional.interpolate does it
+// without antialiasing. Along each axis a position of the result is a weighted sum of a few
+// positions of x, its taps.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -11,8 +11,8 @@ namespace stowage::body {
 
 enum class ResamplingMode : Byte { nearest, linear, cubic };
 
-/// The positions of x that one of the result is made of. In double, so that they are the same in
-/// any arithmetic.
+/// The positions of x that one position of the result is the sum of, with their weights. Computed
+/// in double, so that they are the same in every arithmetic.
 struct Taps {
   Index at[4];
   double weight[4];
@@ -23,7 +23,7 @@ struct ResampledAxis {
   Index in, out;
   ResamplingMode mode;
   bool align_corners;
-  double scale;  ///< of the extents, where a number was given; 0: the extents say it
+  double scale;  ///< the factor of the extents that was given; 0: follows from the extents
 
   [[nodiscard]] STOWAGE_BODY Taps taps(Index to) const {
     const auto position = static_cast<double>(to);
@@ -54,19 +54,19 @@ struct ResampledAxis {
     return taps;
   }
 
-  /// All positions of the result that `at` is a tap of are among [begin, end).
+  /// All positions of the result that have `at` as a tap are within [begin, end).
   struct Takers {
     Index begin, end;
   };
   [[nodiscard]] STOWAGE_BODY Takers takers(Index at) const {
-    constexpr Index reach = 3;  // a tap lies within two of the centre
-    double apart = 0;           // positions of the result that one of x takes
+    constexpr Index reach = 3;  // a tap is at most two positions from the centre
+    double apart = 0;           // positions of the result for each position of x
     if (!align_corners || mode == ResamplingMode::nearest) {
       apart = 1 / step();
     } else if (in > 1) {
       apart = static_cast<double>(out - 1) / static_cast<double>(in - 1);
     }
-    // At either end, what lies beyond is taken in as well.
+    // At both ends the positions outside of x count as well.
     const double begin = at == 0 ? 0 : static_cast<double>(at - reach) * apart - 1;
     const double end =
         at == in - 1 ? static_cast<double>(out) : static_cast<double>(at + reach) * apart + 2;
@@ -76,14 +76,14 @@ struct ResampledAxis {
   }
 
  private:
-  /// Positions of x that one of the result takes.
+  /// Positions of x for each position of the result.
   [[nodiscard]] STOWAGE_BODY double step() const {
     return scale == 0 ? static_cast<double>(in) / static_cast<double>(out) : 1 / scale;
   }
   [[nodiscard]] STOWAGE_BODY Index inside(Index at) const {
     return least(most(at, Index(0)), in - 1);
   }
-  /// Keys' kernel with a = -3/4, which PyTorch takes; `d` is at least 0.
+  /// Keys's cubic kernel with a = -3/4, as in PyTorch; `d` is at least 0.
   [[nodiscard]] STOWAGE_BODY static double cubic_weight(double d) {
     constexpr double a = -0.75;
     if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -91,12 +91,12 @@ struct ResampledAxis {
   }
 };
 
-/// Planes of three axes; those that a tensor lacks are of size 1.
+/// The axes of a plane of three axes; axes that the tensor does not have are of size 1.
 struct ResampledAxes {
   ResampledAxis first, second, third;
 };
 
-/// The index is an element of y.
+/// Forward. The index is an element of y.
 template <class T, class Real>
 struct UpsampleForward {
   const T* x;
@@ -121,7 +121,7 @@ struct UpsampleForward {
   }
 };
 
-/// The index is an element of dx.
+/// Backward. The index is an element of dx.
 template <class T, class Real>
 struct UpsampleBackward {
   const T* dy;
@@ -144,8 +144,8 @@ struct UpsampleBackward {
   }
 
  private:
-  /// visit(offset + position, so_far times its weight) for the result's positions that `at` is a
-  /// tap of, for each such tap.
+  /// Calls visit(offset + position, so_far times the weight) for each position of the result that
+  /// has `at` as a tap, once for each such tap.
   template <class Visit>
   STOWAGE_BODY static void each(const ResampledAxis& axis, Index at, Index offset, double so_far,
                                 Visit visit) {

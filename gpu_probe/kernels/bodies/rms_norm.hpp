@@ -1,5 +1,5 @@
-// Root mean square normalisation of rows. The index is a row; of the weight's gradient it is a tile
-// of columns.
+// Root mean square normalisation of rows. The index is a row; for the gradient of the weight it is
+// a tile of columns.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -32,7 +32,7 @@ struct RmsNormForward {
   }
 };
 
-/// dx may be dy.
+/// The gradient of x; dx may be dy.
 template <class T, class Real>
 struct RmsNormBackward {
   const T *x, *dy;
@@ -55,7 +55,7 @@ struct RmsNormBackward {
   }
 };
 
-/// Launched before dx, which may lie over dy, is written.
+/// The gradient of the weight. To be launched before dx is written, which may lie over dy.
 template <class T, class Real>
 struct RmsNormWeights {
   const T *x, *dy;

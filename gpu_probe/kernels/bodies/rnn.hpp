@@ -1,6 +1,6 @@
-// One position of a recurrent layer in one direction, over a batch: PyTorch's equations and order
-// of gates, lstm i, f, g, o; gru r, z, n (with b_hn inside r's product). What a cell keeps:
-// estimator/step/rnn_reserve.hpp. `T` is float or double.
+// One position of a recurrent layer in one direction, over a batch. Equations and order of gates
+// are PyTorch's: lstm i, f, g, o; gru r, z, n (with b_hn inside r's product).
+// estimator/step/rnn_reserve.hpp says what a cell keeps. `T` is float or double.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -13,7 +13,7 @@ namespace stowage::body {
 
 enum class RnnCell : Byte { lstm, gru, tanh, relu };
 
-/// A value for each hidden feature of each sequence: sequences lie `row` apart.
+/// A value for each hidden feature of each sequence. Sequences lie `row` elements apart.
 template <class T>
 struct RnnRows {
   T* data;
@@ -23,7 +23,7 @@ struct RnnRows {
   }
 };
 
-/// The index is a sequence's feature.
+/// Forward: from the gates' inputs to the new state. The index is a feature of a sequence.
 template <class T>
 struct RnnForward {
   RnnCell cell;
@@ -32,7 +32,7 @@ struct RnnForward {
   const T *b_ih, *b_hh;        ///< [gates, hidden]; null: none
   RnnRows<const T> h_before, c_before;
   RnnRows<T> h, kept;
-  Floats h_last, c_last;  ///< [batch, hidden]; not there: a position follows
+  Floats h_last, c_last;  ///< [batch, hidden]; without an address: not the last position
 
   STOWAGE_BODY void operator()(Index i) const {
     const Index row = quotient(i, hidden), j = i - row * hidden;
@@ -88,9 +88,9 @@ struct RnnForward {
   }
 };
 
-/// From the gradient of the new state to those of the gates' two parts; `dh` and (lstm) `dc`,
-/// [batch, hidden], are replaced by what reaches the old state otherwise than through W_hh. The
-/// index is a sequence's feature.
+/// Backward: from the gradient of the new state to those of the two parts of the gates. `dh` and
+/// (lstm) `dc`, [batch, hidden], become the gradients of the old state, without the part that comes
+/// through W_hh. The index is a feature of a sequence.
 template <class T>
 struct RnnBackward {
   RnnCell cell;
@@ -98,7 +98,7 @@ struct RnnBackward {
   RnnRows<const T> dy;  ///< of the layer's result at this position
   T *dh, *dc;
   RnnRows<const T> h_before, c_before, h, kept;
-  T *d_input, *d_recurrent;  ///< [batch, gates, hidden]; one and the same but for a gru
+  T *d_input, *d_recurrent;  ///< [batch, gates, hidden]; the same address except for a gru
 
   STOWAGE_BODY void operator()(Index i) const {
     const Index row = quotient(i, hidden), j = i - row * hidden;
@@ -142,8 +142,8 @@ struct RnnBackward {
   }
 };
 
-/// y [outer, inner, width] from x [outer, inner, width], or from [inner, outer, width], in whatever
-/// formats; without x: zeros. The index is an element of y.
+/// Copies x, [outer, inner, width] or [inner, outer, width], to y, [outer, inner, width], in any
+/// formats. Without x y becomes 0. The index is an element of y.
 struct RnnCopy {
   Floats x, y;
   Index inner, outer, width;
@@ -163,8 +163,8 @@ struct RnnCopy {
   }
 };
 
-/// y = x where the draw keeps it, times scale; y may be x. The index is an element, whose number in
-/// the draw is `first` higher.
+/// y = x times scale where the draw keeps the element, else 0; y may be x. The index is an element;
+/// its number in the draw is the index plus `first`.
 template <class T>
 struct RnnDrop {
   const T* x;
@@ -177,7 +177,7 @@ struct RnnDrop {
   }
 };
 
-/// The gradient of a bias: sums over rows. The index is a tile of columns.
+/// The gradient of a bias, which is a sum over rows. The index is a tile of columns.
 template <class T>
 struct RnnBias {
   const T* d;

@@ -1,4 +1,4 @@
-// Rotary position embedding (Su et al., 2021): pairs of features are turned by an angle that grows
+// Rotary position embedding (Su et al., 2021): pairs of features are rotated by an angle that grows
 // with the position.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace stowage::body {
 
-/// Which features of a row are a pair: i and i + half, or neighbours. The index is a pair.
+/// Which two features of a row are a pair: i and i + half, or neighbours. The index is a pair.
 struct RotaryPairs {
-  Index half;  ///< of the features of a row
+  Index half;  ///< half the features of a row
   bool halves;
   Strided angles;  ///< where a row's cosines and sines begin
 
@@ -23,7 +23,7 @@ struct RotaryPairs {
   }
 };
 
-/// y may be x. Backward: x is dy, y is dx.
+/// Rotates the pairs; y may be x. In backward x is dy and y is dx.
 template <class T, class Real, bool backward>
 struct Rotary {
   const T* x;
@@ -47,8 +47,8 @@ struct Rotary {
   }
 };
 
-/// Cosines and sines of [positions, features], in double: positions are large. The index is an
-/// element.
+/// Cosines and sines of [positions, features], computed in double since positions are large. The
+/// index is an element.
 struct RotaryTable {
   Floats cos, sin;
   Index features;

@@ -1,4 +1,4 @@
-// Comparisons, masks and what they select. The index is an element of y.
+// Comparisons, logic on masks, and selection by masks. The index is an element of y.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -28,7 +28,7 @@ STOWAGE_BODY bool holds(Comparison comparison, T a, T b) {
   return false;
 }
 
-/// Of floating-point numbers in whatever formats; without b: to `value`.
+/// Compares floating-point numbers in any formats; without b, with `value`.
 struct CompareFloats {
   Floats a, b;
   Byte* y;
@@ -42,7 +42,7 @@ struct CompareFloats {
   }
 };
 
-/// Of whole numbers and booleans.
+/// Compares whole numbers and booleans.
 struct CompareIntegers {
   Integers a, b;
   Byte* y;
@@ -59,7 +59,7 @@ struct CompareIntegers {
 
 enum class Connective : Byte { conjunction, disjunction, exclusive, negation };
 
-/// y may be a or b where that is not repeated.
+/// Logic on masks; y may be an operand that is not repeated.
 struct Logical {
   const Byte *a, *b;  ///< b: null for a negation
   Byte* y;
@@ -87,7 +87,7 @@ struct Select {
   }
 };
 
-/// Of matrices of `columns`; y may be x.
+/// Keeps a triangle of matrices of `columns`; y may be x.
 template <class Word>
 struct Triangle {
   const Word* x;

@@ -5,8 +5,8 @@
 
 namespace stowage::body {
 
-/// y may be x. Causal: of the last two axes, row q takes part for columns k <= q only, and the
-/// others are 0.
+/// Softmax; y may be x. Causal: row q of the last two axes covers only the columns k <= q; y is 0
+/// in the others.
 template <class T, class Real>
 struct SoftmaxForward {
   const T* x;
@@ -53,7 +53,7 @@ struct SoftmaxBackward {
   STOWAGE_BODY void operator()(Index line, const Group& group) const { run(line, group); }
 };
 
-/// y may be x.
+/// The logarithm of softmax; y may be x.
 template <class T, class Real>
 struct LogSoftmaxForward {
   const T* x;

@@ -1,5 +1,5 @@
 // Extrema, variances and norms over some axes of a tensor, and their gradients. The index is an
-// element of y; the elements of x that it is made of lie at kept.offset(i) + gone.offset(j).
+// element of y; its elements of x lie at kept.offset(i) + gone.offset(j).
 #pragma once
 
 #include "gpu_probe/kernels/bodies/alone.hpp"
@@ -12,14 +12,14 @@ namespace stowage::body {
 
 enum class Statistic : Byte { maximum, minimum, variance, deviation, norm };
 
-struct Minimum {  ///< NaN wins, as in PyTorch's minima
+struct Minimum {  ///< NaN if one is, as in PyTorch
   template <class T>
   STOWAGE_BODY T operator()(T a, T b) const {
     return a != a || a < b ? a : b;
   }
 };
 
-/// `number`: variance's correction, norm's p.
+/// `number`: the correction of a variance, or the p of a norm.
 template <class T, class Real>
 struct StatisticOver {
   const T* x;
@@ -34,7 +34,7 @@ struct StatisticOver {
   [[nodiscard]] STOWAGE_BODY bool is_extreme_norm() const {
     return statistic == Statistic::norm && fabs(number) == infinity<Real>();
   }
-  /// Elements less the correction, which PyTorch does not let fall below 0.
+  /// The number of elements minus the correction, at least 0 as in PyTorch.
   [[nodiscard]] STOWAGE_BODY Real freedom() const {
     return most(static_cast<Real>(together) - number, Real(0));
   }
@@ -111,16 +111,16 @@ struct StatisticForward {
   STOWAGE_BODY void operator()(Index i, const Group& group) const { run(i, group); }
 };
 
-/// PyTorch's formulas (FunctionsManual.cpp: scale_grad_by_count, var_backward, std_backward,
-/// linalg_vector_norm_backward): equal extrema share the gradient, a norm or a deviation of 0 has
-/// none.
+/// Gradients by PyTorch's formulas (FunctionsManual.cpp: scale_grad_by_count, var_backward,
+/// std_backward, linalg_vector_norm_backward). Equal extrema share the gradient; a norm or a
+/// deviation of 0 gets none.
 template <class T, class Real>
 struct StatisticBackward {
   StatisticOver<T, Real> over;
   Floats y, dy;
   T* dx;
 
-  /// A function of its own: a device takes no generic lambda.
+  /// A separate function, since device code cannot have a generic lambda here.
   template <class Threads, class Slope>
   STOWAGE_BODY void write(Index first, const Threads& threads, const Slope& slope) const {
     for (Index j = threads.rank(); j < over.together; j += threads.size()) {

@@ -1,5 +1,5 @@
-// Where the elements of a tensor lie that is seen under another shape: repeated along axes, with
-// axes in another order, or a part of a larger one.
+// Strided: where a tensor's elements lie when it is read in another shape: repeated along axes,
+// with axes in another order, or as a part of a larger tensor.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"

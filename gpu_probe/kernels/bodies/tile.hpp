@@ -1,8 +1,8 @@
-// Square tiles of matrices in memory that a group shares, and their products: what attention is
-// put together from.
+// Square tiles of matrices in a group's shared memory, and their products: the building blocks of
+// attention.
 //
-// A tile is row-major, `tile_side` elements a row. Every sum is taken in the order of the depth, so
-// that it does not depend on the number of threads.
+// A tile is row-major and has `tile_side` elements in a row. Every sum is taken in the order of the
+// depth, so it does not depend on the number of threads.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -15,8 +15,8 @@ constexpr Index tile_side = sizeof(Real) > 4 ? 16 : 32;
 template <class Real>
 constexpr Index tile_area = tile_side<Real>* tile_side<Real>;
 
-// What a thread computes at once, in registers: rows of `Lanes`, which the host has several of in a
-// register of SSE2's.
+// A thread computes a block at once, in registers: `block_rows` rows of `Lanes`, several of which
+// fit into an SSE2 register of the host.
 constexpr Index block_rows = 4;
 #ifdef __CUDACC_RTC__
 constexpr Index block_columns = 4;
@@ -34,7 +34,8 @@ STOWAGE_BODY void put_lanes(Real lanes, Real* to) {
 constexpr Index block_columns = 8;
 template <class Real>
 struct LanesOf {
-  typedef Real type __attribute__((vector_size(16)));  // NOLINT(modernize-use-using): GCC's way
+  typedef Real type
+      __attribute__((vector_size(16)));  // NOLINT(modernize-use-using): GCC takes no other form
 };
 template <class Real>
 using Lanes = typename LanesOf<Real>::type;
@@ -50,7 +51,7 @@ void put_lanes(const Lanes<Real>& lanes, Real* to) {
 }
 #endif
 
-/// How a left operand lies: element (row, depth) at row * row_step + depth * depth_step.
+/// The layout of a left operand: element (row, depth) lies at row * row_step + depth * depth_step.
 struct TileSteps {
   Index row, depth;
 };
@@ -63,8 +64,9 @@ STOWAGE_BODY TileSteps turned() {
   return {1, tile_side<Real>};
 }
 
-/// Adds a b over the depth of a tile to a block of c, whose rows lie `row_length` apart. The tile's
-/// sums begin anew, so that a long sum is one of short ones, and rounds the less.
+/// Adds the product a b over the depth of one tile to a block of c, whose rows lie `row_length`
+/// apart. The tile's sum starts at 0 and is then added to c, so a long sum consists of short ones
+/// and rounds less.
 template <class Real>
 STOWAGE_BODY void add_block(const Real* a, TileSteps steps, const Real* b, Real* c,
                             Index row_length) {
@@ -89,8 +91,8 @@ STOWAGE_BODY void add_block(const Real* a, TileSteps steps, const Real* b, Real*
   }
 }
 
-/// c += a b for tiles a and b; c's rows lie `row_length` apart. The group synchronises before, so
-/// that a and b are whole, and after.
+/// c += a b for tiles a and b; the rows of c lie `row_length` apart. The group synchronises before,
+/// so that a and b are complete, and afterwards.
 template <class Real>
 STOWAGE_BODY void add_product(const Group& group, const Real* a, TileSteps steps, const Real* b,
                               Real* c, Index row_length) {
@@ -103,7 +105,8 @@ STOWAGE_BODY void add_product(const Group& group, const Real* a, TileSteps steps
   group.synchronize();
 }
 
-/// Calls visit(row, column) for each of a tile, threads along a row.
+/// Calls visit(row, column) for each element of a tile; neighbouring threads take neighbouring
+/// columns.
 template <class Real, class Visit>
 STOWAGE_BODY void each_of_tile(const Group& group, Visit visit) {
   constexpr Index side = tile_side<Real>;
@@ -113,14 +116,15 @@ STOWAGE_BODY void each_of_tile(const Group& group, Visit visit) {
   }
 }
 
-/// A part of a row-major matrix: `rows` rows, of which `columns` elements count from `data` on.
+/// A part of a row-major matrix: `rows` rows, with `columns` elements from `data` on.
 template <class T>
 struct TilePart {
   const T* data;
   Index rows, columns, row_length;
 };
 
-/// Reads a part of at most a tile; what lies beyond it is 0. `turned`: rows become columns.
+/// Copies a part of at most a tile's size to a tile; the rest of the tile becomes 0. `turned`: rows
+/// become columns.
 template <class Real, class T>
 STOWAGE_BODY void read_tile(const Group& group, const TilePart<T>& part, bool turned, Real* to) {
   constexpr Index side = tile_side<Real>;

@@ -1,4 +1,4 @@
-// Functions of one number; their derivatives are PyTorch's at the kinks too.
+// Functions of one number. Their derivatives are PyTorch's, also at the kinks.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -43,13 +43,14 @@ enum class Function : Byte {
   trunc,
 };
 
-/// A function with its settings, whose meaning it decides: leaky_relu's slope, elu's and celu's
-/// alpha, softplus' beta and threshold, power's exponent, clamp's bounds.
+/// A function with its settings, whose meaning depends on the function: the slope of leaky_relu,
+/// the alpha of elu and celu, the beta and threshold of softplus, the exponent of power, the bounds
+/// of clamp.
 struct Unary {
   Function function;
   double first, second;
 
-  // Bounds are compared such that a NaN passes through, as in PyTorch: a poisoned input shows.
+  // f(x). Comparisons with bounds let NaN through, as in PyTorch: a poisoned input is noticed.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real value(Real x) const {
     const Real a = static_cast<Real>(first), b = static_cast<Real>(second);
@@ -126,8 +127,8 @@ struct Unary {
     return 0;
   }
 
-  /// The slope, where `s` is what the forward pass keeps: the result for relu, relu6, sigmoid,
-  /// tanh, exp, expm1, sqrt, rsqrt and reciprocal, the argument for the others.
+  /// The derivative, where `s` is the value that forward keeps: the result of relu, relu6, sigmoid,
+  /// tanh, exp, expm1, sqrt, rsqrt and reciprocal; the argument of the others.
   template <class Real>
   [[nodiscard]] STOWAGE_BODY Real slope(Real s) const {
     const Real a = static_cast<Real>(first), b = static_cast<Real>(second);
@@ -224,7 +225,7 @@ struct Unary {
   STOWAGE_BODY static Real tanh_cube() {
     return static_cast<Real>(0.044715);
   }
-  // Klambauer et al., Self-Normalizing Neural Networks, 2017, with PyTorch's digits.
+  // Constants of Klambauer et al., Self-Normalizing Neural Networks, 2017, with PyTorch's digits.
   template <class Real>
   STOWAGE_BODY static Real selu_alpha() {
     return static_cast<Real>(1.6732632423543772848170429916717);
@@ -259,7 +260,7 @@ struct UnaryBackward {
   }
 };
 
-/// As PyTorch's: a slope of 0 gives 0 whatever arrives, NaN too.
+/// dx = f'(s) dy as in PyTorch: where the slope is 0, dx is 0 for every dy, even for NaN.
 template <class T>
 struct ReluBackward {
   const T *y, *dy;

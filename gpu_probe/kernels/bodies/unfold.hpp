@@ -1,4 +1,4 @@
-// The windows of images as columns (im2col), and columns summed back into images (col2im).
+// Copies the windows of images to columns (im2col), and sums columns back into images (col2im).
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -9,12 +9,12 @@ namespace stowage::body {
 struct UnfoldedAxis {
   Index in, out, kernel, stride, padding, dilation;
 
-  /// Where tap t of window o lies; -1: in the padding.
+  /// The position of tap t of window o; -1: in the padding.
   [[nodiscard]] STOWAGE_BODY Index source(Index o, Index t) const {
     const Index at = o * stride - padding + t * dilation;
     return at >= 0 && at < in ? at : -1;
   }
-  /// The window whose tap t lies at i; -1: none.
+  /// The window whose tap t lies at position i; -1: none.
   [[nodiscard]] STOWAGE_BODY Index window(Index i, Index t) const {
     const Index from = i + padding - t * dilation;
     if (from < 0) return -1;
@@ -23,7 +23,7 @@ struct UnfoldedAxis {
   }
 };
 
-/// y: [planes, taps, windows] of x: [planes, height, width]. The index is an element of y.
+/// y is [planes, taps, windows], x is [planes, height, width]. The index is an element of y.
 template <class T, class Real>
 struct Unfold {
   const T* x;
@@ -41,7 +41,7 @@ struct Unfold {
   }
 };
 
-/// The index is an element of y: [planes, height, width].
+/// y is [planes, height, width]. The index is an element of y.
 template <class T, class Real>
 struct Fold {
   const T* x;

@@ -1,5 +1,5 @@
-// Updates of a parameter, element by element, as torch.optim defines them. What follows from the
-// settings and the step alone is computed by the row, in double.
+// Updates of a parameter, element by element, as torch.optim defines them. Values that depend only
+// on the settings and the step are computed by the row, in double.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -9,7 +9,7 @@ namespace stowage::body {
 
 constexpr int most_states = 3;
 
-/// One element: the parameter, its gradient, the state in the row's order.
+/// One element of the parameter, of its gradient, and of the state in the row's order.
 template <class Real>
 struct Weight {
   Real p, g;
@@ -21,13 +21,13 @@ STOWAGE_BODY Real lerp(Real from, Real to, Real share) {
   return from + share * (to - from);
 }
 
-/// The parameter and its state in place. The gradient has a format of its own: the parameter may be
-/// a float32 copy of one in 16 bits. The index is an element.
+/// Updates the parameter and its state in place. The gradient has a format of its own: the
+/// parameter may be a float32 copy of a 16-bit one. The index is an element.
 template <class T, class Real, class Rule>
 struct Update {
   T* p;
   Floats g;
-  T* state[most_states];  ///< null: there is none
+  T* state[most_states];  ///< null: no such state
   Rule rule;
 
   STOWAGE_BODY void operator()(Index i) const {
@@ -46,7 +46,7 @@ struct Update {
 template <class Real>
 struct Sgd {
   Real rate, momentum, decay;
-  Real share;  ///< of the gradient in the buffer: 1 - dampening
+  Real share;  ///< share of the gradient in the buffer: 1 - dampening
   bool has_buffer, nesterov;
 
   STOWAGE_BODY void operator()(Weight<Real>& w) const {
@@ -60,7 +60,8 @@ struct Sgd {
   }
 };
 
-/// `share` is 1 - beta, `correction1` 1 - beta1^step, `correction2` the root of 1 - beta2^step.
+/// `share` is 1 - beta, `correction1` is 1 - beta1^step, `correction2` is the square root of 1 -
+/// beta2^step.
 template <class Real>
 struct Adam {
   Real rate, beta1, share1, beta2, share2, epsilon, decay, correction1, correction2;
@@ -99,7 +100,7 @@ struct Adagrad {
   }
 };
 
-/// State: the mean square, [the momentum's buffer], [the mean gradient, where it is centered].
+/// The state is: the mean square, [the momentum's buffer], [the mean gradient, if centered].
 template <class Real>
 struct Rmsprop {
   Real rate, decay, momentum, smoothing, share, epsilon;
@@ -140,7 +141,7 @@ struct Adadelta {
 
 template <class Real>
 struct Adamax {
-  Real rate, decay, share1, beta2, epsilon;  ///< rate: over 1 - beta1^step
+  Real rate, decay, share1, beta2, epsilon;  ///< rate: divided by 1 - beta1^step
 
   STOWAGE_BODY void operator()(Weight<Real>& w) const {
     const Real g = w.g + decay * w.p;
@@ -150,7 +151,7 @@ struct Adamax {
   }
 };
 
-/// Adam's two moments, and weight decay on either way.
+/// Adam's two moments, with either kind of weight decay.
 template <class Real>
 struct Moments {
   Real rate, decay, share1, beta2, share2;
@@ -187,7 +188,7 @@ struct Nadam {
 template <class Real>
 struct Radam {
   Moments<Real> moments;
-  Real correction1, rectified, root, epsilon;  ///< root: of 1 - beta2^step
+  Real correction1, rectified, root, epsilon;  ///< root: the square root of 1 - beta2^step
   bool rectifies;
 
   STOWAGE_BODY void operator()(Weight<Real>& w) const {
@@ -200,7 +201,7 @@ struct Radam {
 
 template <class Real>
 struct Lion {
-  Real rate, kept, share1, share2;  ///< kept: of the parameter, by weight decay
+  Real rate, kept, share1, share2;  ///< kept: the factor of the parameter, by weight decay
 
   STOWAGE_BODY void operator()(Weight<Real>& w) const {
     const Real direction = lerp(w.state[0], w.g, share1);

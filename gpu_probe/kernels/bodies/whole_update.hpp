@@ -1,5 +1,5 @@
-// Updates that look at a whole parameter before they change it: LAMB and both Adafactors. One group
-// of threads does all of it, since what it finds on the way has no other place to be kept.
+// Updates that read a whole parameter before they change it: LAMB and both Adafactors. One group of
+// threads runs all of it, since there is no other place for the values that it finds first.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/division.hpp"
@@ -8,7 +8,7 @@
 
 namespace stowage::body {
 
-/// The norms first, then the update. The corrections are Adam's.
+/// LAMB: computes the norms, then updates. The corrections are Adam's.
 template <class T, class Real>
 struct Lamb {
   T* p;
@@ -18,7 +18,7 @@ struct Lamb {
   Real rate, decay, share1, beta2, share2, epsilon, correction1, correction2;
 
   STOWAGE_BODY void operator()(Index, const Group& group) const {
-    Pair<Real> sums{0, 0};  // of the weights' squares, and of the updates'
+    Pair<Real> sums{0, 0};  // the sums of the squares of weights and of updates
     for (Index i = group.rank(); i < elements; i += group.size()) {
       const Real gradient = g.at<Real>(i), weight = load<Real>(p, i);
       store(moment, i, lerp(load<Real>(moment, i), gradient, share1));
@@ -42,26 +42,26 @@ struct Lamb {
   }
 };
 
-/// The second moment follows the gradient's squares as rows and columns of matrices (the axes
-/// before the last two are a batch), or, of a parameter of one axis, as it is; the update's root
-/// mean square is clipped.
+/// Adafactor. The second moment of a matrix (the axes before the last two are a batch) is kept as
+/// rows and columns; that of a parameter with one axis is kept as it is. The update's root mean
+/// square is clipped.
 template <class T, class Real>
 struct Adafactor {
   T* p;
   Floats g;
-  Floats moment;       ///< of the update; not there: none
-  Floats row, column;  ///< or the second moment as it is, in `row`
+  Floats moment;       ///< of the update; without an address: none
+  Floats row, column;  ///< or, in `row`, the second moment as it is
   Index elements, rows, columns;
   bool is_factored;
-  Real relative;  ///< the rate, over the parameter's root mean square
-  Real kept;      ///< of the parameter before the update; 1: nothing is changed
-  Real decay;     ///< of the parameter in the update, times the rate
-  Real share;     ///< of the gradient in the second moment
-  Real share1;    ///< of the update in its moment
+  Real relative;  ///< the rate divided by the parameter's root mean square
+  Real kept;      ///< the factor of the parameter before the update
+  Real decay;     ///< share of the parameter in the update, times the rate
+  Real share;     ///< share of the gradient in the second moment
+  Real share1;    ///< share of the update in its moment
   Real clip;      ///< the update's largest root mean square
-  Real addend;    ///< to the gradient's squares
-  Real estimate;  ///< the second moment's least
-  Real mean;      ///< the least mean of its rows
+  Real addend;    ///< added to the gradient's squares
+  Real estimate;  ///< the smallest second moment
+  Real mean;      ///< the smallest mean of its rows
 
   STOWAGE_BODY void operator()(Index, const Group& group) const {
     constexpr Real smallest_scale = static_cast<Real>(1e-3);
@@ -127,7 +127,8 @@ struct Adafactor {
     return squares / static_cast<Real>(count);
   }
 
-  /// visit(i, the second moment's estimate), dealt out to the threads: always the same to each.
+  /// Calls visit(i, the estimate of the second moment), distributed over the threads: a thread
+  /// always gets the same elements.
   template <class Visit>
   STOWAGE_BODY void each_estimate(const Group& group, Visit visit) const {
     if (!is_factored) {
@@ -135,7 +136,7 @@ struct Adafactor {
       return;
     }
     const Index area = rows * columns;
-    if (area < group.size()) {  // small matrices: each thread finds its element's mean
+    if (area < group.size()) {  // small matrices: each thread computes its element's mean
       for (Index i = group.rank(); i < elements; i += group.size()) {
         const Index matrix = quotient(i, area);
         visit(i, factored(matrix, i - matrix * area, sum_of_rows(matrix, 0, 1)));
@@ -149,7 +150,7 @@ struct Adafactor {
       }
     }
   }
-  /// The sum of some rows of a matrix: begin, begin + step, ...
+  /// The sum of the rows begin, begin + step, ... of a matrix.
   [[nodiscard]] STOWAGE_BODY Real sum_of_rows(Index matrix, Index begin, Index step) const {
     Real sum = 0;
     for (Index r = begin; r < rows; r += step) sum += row.at<Real>(matrix * rows + r);
@@ -157,7 +158,7 @@ struct Adafactor {
   }
   [[nodiscard]] STOWAGE_BODY Real factored(Index matrix, Index k, Real sum) const {
     const Index r = quotient(k, columns), c = k - r * columns;
-    // Divided first: the product of the smallest rows and columns is no number of float32's.
+    // Divided first, since the product of the smallest rows and columns is below float32's range.
     const Real mean_of_rows = most(sum / static_cast<Real>(rows), mean);
     return row.at<Real>(matrix * rows + r) / mean_of_rows * column.at<Real>(matrix * columns + c);
   }

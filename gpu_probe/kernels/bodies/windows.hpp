@@ -1,7 +1,7 @@
-// The windows of pooling: which inputs an output takes, and which outputs take an input.
+// Windows: the windows of pooling: which inputs an output takes, and which outputs take an input.
 //
-// A window is clipped to the input; an average's divisor counts the window clipped to the padded
-// input or to the input itself, as PyTorch's does, ceil mode included.
+// A window is clipped to the input. The divisor of an average counts the window clipped to the
+// padded input, or to the input itself, as in PyTorch, also in ceil mode.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/place.hpp"
@@ -15,14 +15,14 @@ struct Window {
   [[nodiscard]] STOWAGE_BODY Index count() const { return quotient(end - begin + step - 1, step); }
 };
 
-/// Outputs [begin, end).
+/// The outputs [begin, end).
 struct Takers {
   Index begin, end;
 };
 
 struct WindowAxis {
   Index in, out;
-  /// 0: adaptive, output o takes inputs floor(o in / out) to ceil((o + 1) in / out).
+  /// 0: adaptive; output o takes the inputs floor(o in / out) to ceil((o + 1) in / out).
   Index kernel;
   Index stride, padding, dilation;
   bool counts_padding;
@@ -42,18 +42,19 @@ struct WindowAxis {
   /// All outputs whose windows hold input i are among these.
   [[nodiscard]] STOWAGE_BODY Takers takers(Index i) const {
     if (kernel == 0) return {quotient(i * out, in), quotient((i + 1) * out + in - 1, in)};
-    const Index before = i + padding - (kernel - 1) * dilation;  // where the first of them begins
+    const Index before = i + padding - (kernel - 1) * dilation;  // where the first window begins
     return {before <= 0 ? 0 : quotient(before + stride - 1, stride),
             least(out, quotient(i + padding, stride) + 1)};
   }
 
-  /// Of a taker: it may step over the input.
+  /// Whether a taker's window has input i: with a dilation it may step over it.
   [[nodiscard]] STOWAGE_BODY bool takes(const Window& window, Index i) const {
     return window.step == 1 || (i - window.begin) % window.step == 0;
   }
 };
 
-/// Planes of three axes; those that a tensor lacks are of size 1.
+/// The windows along the axes of a plane of three axes; axes that the tensor does not have are of
+/// size 1.
 struct Windows {
   WindowAxis first, second, third;
 
@@ -68,7 +69,7 @@ struct Windows {
   }
 };
 
-/// The inputs of one output.
+/// The inputs of one output, along all axes.
 struct Box {
   Window first, second, third;
   Index second_in, third_in;
@@ -86,7 +87,7 @@ struct Box {
     return (a * second_in + b) * third_in + c;
   }
 
-  /// visit(offset in the plane) in row-major order, as long as it returns true.
+  /// Calls visit(offset in the plane) in row-major order, as long as it returns true.
   template <class Visit>
   STOWAGE_BODY void each_until(Visit visit) const {
     for (Index a = first.begin; a < first.end; a += first.step) {
@@ -99,7 +100,7 @@ struct Box {
     }
   }
 
-  /// visit(offset in the plane) in row-major order, dealt out to the threads.
+  /// Calls visit(offset in the plane) in row-major order, distributed over the threads.
   template <class Threads, class Visit>
   STOWAGE_BODY void each(const Threads& threads, Visit visit) const {
     if (threads.size() == 1) {
@@ -119,8 +120,8 @@ struct Box {
   }
 };
 
-/// visit(output's offset in its plane, its box) for the outputs that take the input, in row-major
-/// order.
+/// Calls visit(the output's offset in its plane, its box) for the outputs that take the input, in
+/// row-major order.
 template <class Visit>
 STOWAGE_BODY void each_taker(const Windows& windows, const Place& input, Visit visit) {
   const WindowAxis &first = windows.first, &second = windows.second, &third = windows.third;

@@ -1,4 +1,4 @@
-// A kernel call's arguments, checked: the one place that turns untyped addresses into arrays.
+// Checks a kernel call's arguments. Untyped addresses become arrays only here.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace stowage::kernels {
 
 using Sizes = std::vector<std::int64_t>;
 
-/// A call that a kernel cannot run, in words.
+/// The error of a call that a kernel cannot run, in words.
 class KernelError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -34,20 +34,20 @@ void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... a
   if (!holds) throw KernelError(fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
-/// Where the number of writes follows from the reads or from an attribute; the kernel's signature
-/// is checked before it is called.
+/// Throws KernelError unless the call has `writes` results. For kernels whose number of results
+/// follows from the arguments or an attribute; the signature is checked before.
 void require_writes(const KernelCall& call, std::size_t writes);
 void require_shape(std::string_view what, const TensorArgument& argument, const Sizes& expected);
 void require_same_shape(std::string_view what, const TensorArgument& a, const TensorArgument& b);
 
-/// KernelError unless it is of this type and, where it has elements, has an address.
+/// Throws KernelError unless it has this type and, if it has elements, an address.
 void require_type(const TensorArgument& argument, DataType type);
 
-/// Of whatever floating-point format. KernelError where it has none.
+/// The elements of a tensor of any floating-point format. KernelError for other types.
 [[nodiscard]] body::Floats any_floats(const TensorArgument& argument);
 inline constexpr body::Floats no_floats{nullptr, body::FloatFormat::float32};
 
-// For kernels that take float32 alone.
+// For kernels that take only float32.
 [[nodiscard]] const float* floats(const TensorArgument& argument);
 [[nodiscard]] float* mutable_floats(const TensorArgument& argument);
 [[nodiscard]] const std::int64_t* integers(const TensorArgument& argument);
@@ -55,8 +55,8 @@ inline constexpr body::Floats no_floats{nullptr, body::FloatFormat::float32};
 [[nodiscard]] const std::uint8_t* mask_bytes(const TensorArgument& argument);
 [[nodiscard]] std::uint8_t* mutable_mask_bytes(const TensorArgument& argument);
 
-// Attributes; the two-argument forms throw KernelError where there is none. A number stands for a
-// list of `length` equal numbers, an integer for a real.
+// Attributes. The forms with two arguments throw KernelError where there is no such attribute. A
+// number also serves as a list of `length` equal numbers, an integer as a real number.
 [[nodiscard]] bool has(const KernelCall& call, std::string_view name);
 [[nodiscard]] std::int64_t integer(const KernelCall& call, std::string_view name);
 [[nodiscard]] std::int64_t integer(const KernelCall& call, std::string_view name,
@@ -68,9 +68,9 @@ inline constexpr body::Floats no_floats{nullptr, body::FloatFormat::float32};
                                std::string_view otherwise);
 [[nodiscard]] Sizes list(const KernelCall& call, std::string_view name, std::size_t length,
                          std::int64_t otherwise);
-/// Of any length; one number is a list of one.
+/// A list of any length; one number is a list of one.
 [[nodiscard]] Sizes list(const KernelCall& call, std::string_view name);
-/// `axis` as a number from 0; negative ones count from the end.
+/// The axis as a number from 0 on; a negative attribute counts from the end.
 [[nodiscard]] std::size_t axis_of(const KernelCall& call, std::string_view name, std::size_t rank,
                                   std::int64_t otherwise);
 

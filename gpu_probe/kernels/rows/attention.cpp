@@ -1,8 +1,8 @@
-// Scaled dot product attention: forward, and backward in two launches, a third for the gradient of
+// Scaled dot product attention: forward; backward in two launches, with a third for the gradient of
 // a bias.
 //
-// All compute in float what is in float32 or 16 bits, on the host too: these are matrix products,
-// which the host has in float elsewhere.
+// float32 and 16-bit formats are computed in float, on the host too: these are matrix products,
+// which the host computes in float elsewhere.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,7 +17,8 @@
 namespace stowage::kernels {
 namespace {
 
-constexpr std::int64_t tile_threads = 64;  // of a device, for a tile: a block of 4 by 4 each
+// Threads of a device that share a tile; each has a block of 4 by 4.
+constexpr std::int64_t tile_threads = 64;
 
 body::AttentionShape shape_of(const KernelCall& call, const AttentionCall& a) {
   const Sizes &q = a.query->shape, &k = a.key->shape, &v = a.value->shape;
@@ -54,7 +55,7 @@ body::AttentionOperands<T> operands_of(const KernelCall& call, const AttentionCa
 
 std::int64_t tiles_of(std::int64_t length, std::int64_t side) { return (length + side - 1) / side; }
 
-/// `rows` of work, each with all of `others`.
+/// A launch over tiles of `rows`, each of which goes over all of `others`.
 template <class Body>
 Launch each_tile(const Body& body, std::int64_t count, std::int64_t others) {
   Launch launch = each_group(body, count, tile_threads);

@@ -1,17 +1,17 @@
-// A kernel call of attention, its arguments by their names.
+// AttentionCall: the arguments of an attention kernel's call, by name.
 #pragma once
 
 #include "gpu_probe/kernels/rows/arguments.hpp"
 
 namespace stowage::kernels {
 
-/// Those that the call has; they are the call's own, and live as long.
+/// Pointers to the call's own arguments, valid as long as those.
 struct AttentionCall {
   const TensorArgument *query, *key, *value;
-  const TensorArgument* bias;  ///< or null
+  const TensorArgument* bias;  ///< null: none
   const TensorArgument* output;
-  const TensorArgument* logsumexp;  ///< null: forward, and nobody wants it
-  const TensorArgument* gradient;   ///< the output's; null: forward
+  const TensorArgument* logsumexp;  ///< null: forward, and it is not asked for
+  const TensorArgument* gradient;   ///< of the output; null: forward
 };
 
 /// attention_forward or attention_backward.
@@ -19,10 +19,10 @@ struct AttentionCall {
   return kernel == Kernel::attention_forward || kernel == Kernel::attention_backward;
 }
 
-/// KernelError where shapes do not suit. Precondition: is_attention(call.kernel).
+/// Throws KernelError where shapes do not fit. Precondition: is_attention(call.kernel).
 [[nodiscard]] AttentionCall attention_call(const KernelCall& call);
 
-/// Attribute `scale`; 0: 1 / sqrt(features).
+/// The attribute `scale`; if that is 0, 1 / sqrt(features).
 [[nodiscard]] double attention_scale(const KernelCall& call);
 
 }  // namespace stowage::kernels

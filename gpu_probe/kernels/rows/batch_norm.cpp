@@ -20,7 +20,7 @@ void require_per_channel(const KernelCall& call, std::size_t first_read, std::si
   }
 }
 
-/// What all forward kernels read: x, [w, b] and two statistics.
+/// The arguments of all forward kernels: x, [w, b] and two statistics.
 struct ForwardCall {
   Planes planes;
   Floats w, b, mean, variance;
@@ -41,7 +41,7 @@ body::Normalised<T, Real> normalised(const KernelCall& call, const ForwardCall& 
   return {elements<T>(call.reads[0]), elements<T>(call.writes[0]), r.planes, r.w, r.b};
 }
 
-/// make<T, Real>() gives the body.
+/// `make<T, Real>()` returns the body.
 template <class Make>
 Launches of_channels(const KernelCall& call, Arithmetic arithmetic, const Planes& p, Make make) {
   return {in_formats(call.reads[0].type, arithmetic, [&]<class T, class Real>() {

@@ -1,4 +1,4 @@
-// The bias of what a library computes, for devices: cuBLAS's and cuDNN's calls leave it to us.
+// Launches that add a bias on a device: the calls of cuBLAS and cuDNN do not.
 #pragma once
 
 #include "gpu_probe/kernels/rows/arguments.hpp"
@@ -7,11 +7,11 @@
 
 namespace stowage::kernels {
 
-/// Before linear_forward's product: every row of y becomes the bias. Preconditions: y's last axis
-/// has the bias' size.
+/// To be launched before the product of linear_forward: sets every row of y to the bias.
+/// Precondition: y's last axis has the bias's size.
 [[nodiscard]] Launch rows_of_bias(const TensorArgument& y, const TensorArgument& bias,
                                   Arithmetic arithmetic);
-/// After a convolution: y's axis 1 has the bias' size.
+/// To be launched after a convolution: adds the bias along axis 1 of y, which has the bias's size.
 [[nodiscard]] Launch bias_of_channels(const TensorArgument& y, const TensorArgument& bias,
                                       Arithmetic arithmetic);
 

@@ -20,7 +20,7 @@ Launch cast_floats(const TensorArgument& x, const TensorArgument& y) {
 
 }  // namespace
 
-// Exact but for the rounding, whatever the arithmetic.
+// Exact except for the rounding, in either arithmetic.
 Launches cast(const KernelCall& call, Arithmetic) {
   const TensorArgument &x = call.reads[0], &y = call.writes[0];
   require_same_shape("y", y, x);

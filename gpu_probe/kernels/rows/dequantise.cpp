@@ -1,4 +1,4 @@
-// Weights out of their quantised bytes.
+// Computes weights from their quantised bytes.
 #include "gpu_probe/kernels/bodies/dequantise.hpp"
 
 #include "gpu_probe/kernels/rows/formats.hpp"

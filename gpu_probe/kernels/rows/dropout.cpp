@@ -1,5 +1,5 @@
-// Dropout of elements, and of whole features: one draw for all that a mask of ones on the trailing
-// axes stands for.
+// Dropout of elements, and of whole features: where the mask has ones as its last axes, one draw
+// serves all elements along them.
 #include "gpu_probe/kernels/bodies/dropout.hpp"
 
 #include "gpu_probe/kernels/rows/formats.hpp"
@@ -13,7 +13,7 @@ body::Byte* bytes_of(const TensorArgument& mask) {
   return static_cast<body::Byte*>(any_integers(mask).data);
 }
 
-/// How many elements of x one element of the mask stands for.
+/// How many elements of x belong to one element of the mask.
 std::int64_t elements_per_draw(const TensorArgument& x, const TensorArgument& mask) {
   const std::size_t rank = x.shape.size();
   bool fits = mask.shape.size() == rank;
@@ -27,7 +27,7 @@ std::int64_t elements_per_draw(const TensorArgument& x, const TensorArgument& ma
   return count(x.shape, leading, rank);
 }
 
-/// y = x, or dx = dy, where the mask keeps it.
+/// y = x (or dx = dy) where the mask keeps the element.
 Launch masked(const KernelCall& call, const TensorArgument& mask, std::int64_t together,
               Arithmetic arithmetic) {
   const auto &x = call.reads[0], &y = call.writes[0];

@@ -1,4 +1,4 @@
-// Rows of a table by index, and the gradient of the table.
+// Embedding: rows of a table by index, and the gradient of the table.
 #include "gpu_probe/kernels/bodies/embedding.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace stowage::kernels {
 namespace {
 
-/// Checks that y is [...indices, width] and w [rows, width], and the indices where they can be
-/// read.
+/// Checks that y is [...indices, width] and w is [rows, width], and, where they can be read, the
+/// indices.
 std::int64_t row_width(const TensorArgument& indices, const TensorArgument& w,
                        const TensorArgument& y, Arithmetic arithmetic) {
   require(w.shape.size() == 2, "the table is {}, not a matrix", shape_text(w.shape));
@@ -53,8 +53,8 @@ Launches embedding_backward(const KernelCall& call, Arithmetic arithmetic) {
                                                        positions, width, padding},
                         rows * body::tiles_of(width), body::largest_group);
     }
-    // The host goes over the indices once. A device does for each tile, with tiles enough to keep
-    // it busy and threads enough for the indices.
+    // The host goes over the indices once. A device goes over them once for each tile, with enough
+    // tiles and threads to keep it busy.
     const std::int64_t tile = arithmetic == Arithmetic::host
                                   ? std::max<std::int64_t>(rows, 1)
                                   : std::clamp<std::int64_t>(rows / busy, 1, largest_tile);

@@ -1,4 +1,4 @@
-// From a call's arguments to a body's: addresses of elements in their formats.
+// Makes a body's arguments from a call's: addresses of elements in their formats.
 #pragma once
 
 #include <concepts>
@@ -24,8 +24,8 @@ inline constexpr DataType data_type_of<body::Index> = DataType::int64;
 template <>
 inline constexpr DataType data_type_of<body::Int32> = DataType::int32;
 
-/// Calls make.operator()<T, Real>() for the floating-point format of a tensor and the one that it
-/// is computed in. KernelError for another type.
+/// Calls make.operator()<T, Real>() with a tensor's floating-point format and the format in which
+/// it is computed. KernelError for other types.
 template <class Make>
 auto in_formats(DataType type, Arithmetic arithmetic, Make make) {
   switch (type) {
@@ -44,7 +44,7 @@ auto in_formats(DataType type, Arithmetic arithmetic, Make make) {
   }
 }
 
-/// KernelError where the tensor is of another type, or has elements and no address.
+/// The tensor's elements. KernelError where it has another type, or has elements and no address.
 template <class T>
 [[nodiscard]] T* elements(const TensorArgument& argument) {
   require_type(argument, data_type_of<T>);

@@ -1,4 +1,4 @@
-// Elements that indices name: taken, and added to.
+// Kernels that read the elements that indices name, or add to them.
 #include "gpu_probe/kernels/bodies/indexing.hpp"
 
 #include <span>
@@ -13,7 +13,7 @@ namespace {
 
 bool is_short(DataType type) { return element_size(type) < 4; }
 
-/// The shape that the indices have together.
+/// The shape to which all index tensors broadcast.
 Sizes broadcast_shape(std::span<const TensorArgument> indices) {
   Sizes whole;
   for (const TensorArgument& index : indices) {
@@ -32,7 +32,7 @@ Sizes broadcast_shape(std::span<const TensorArgument> indices) {
 struct Rows {
   body::NamedRows named = {};
   std::int64_t outer = 1, inner = 1;
-  Sizes taken;  ///< the shape of what is named
+  Sizes taken;  ///< the shape of the indexed elements
 };
 
 Rows named_rows(const KernelCall& call, std::span<const TensorArgument> indices,

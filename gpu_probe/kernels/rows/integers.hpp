@@ -6,7 +6,7 @@
 
 namespace stowage::kernels {
 
-/// Of whatever format of whole numbers. KernelError where it has none.
+/// The elements of a tensor of any integer format. KernelError for other types.
 [[nodiscard]] body::Integers any_integers(const TensorArgument& argument);
 inline constexpr body::Integers no_integers{nullptr, body::IntegerFormat::int64};
 

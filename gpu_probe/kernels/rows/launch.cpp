@@ -6,7 +6,7 @@
 namespace stowage::kernels {
 namespace {
 
-// A body may be launched either way.
+// A body's name, and whether threads share an index: a body may be launched in both ways.
 using Key = std::pair<std::string_view, bool>;
 
 std::map<Key, LaunchableBody>& enlisted() {

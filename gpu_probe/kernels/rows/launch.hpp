@@ -1,7 +1,8 @@
-// What a kernel call of our own launches: bodies over index spaces, one after the other.
+// Launch: one body over an index space. A kernel call of our own is a list of launches, which run
+// one after the other.
 //
-// A row (rows.hpp) makes them from a call; the host runs them here, a device by the name of the
-// body, with its bytes as the parameter.
+// A row (rows.hpp) makes the launches of a call. The host runs them here. A device runs the body's
+// compiled function, which it finds by the body's name, with the body's bytes as the parameter.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +16,30 @@
 namespace stowage::kernels {
 
 struct Launch {
-  /// The body's type as C++ spells it: "stowage::body::UnaryForward<float, float>".
+  /// The body's type as C++ writes it: "stowage::body::UnaryForward<float, float>".
   std::string_view body;
   std::int64_t count = 0;         ///< the index space is [0, count)
-  std::int64_t threads = 0;       ///< that share an index on a device; 0: each has its own
-  std::int64_t elements = 1;      ///< of work that an index is, about
-  std::vector<std::byte> values;  ///< the body itself
+  std::int64_t threads = 0;       ///< of a device that share an index; 0: one thread for each index
+  std::int64_t elements = 1;      ///< about how much work an index is
+  std::vector<std::byte> values;  ///< the bytes of the body
 
   /// Runs [begin, end) on this thread.
   void (*run)(const std::byte* body, std::int64_t begin, std::int64_t end) = nullptr;
-  /// One thread's part of one index; null where `threads` is 0.
+  /// Runs one thread's part of one index; null where `threads` is 0.
   void (*run_in_group)(const std::byte* body, std::int64_t index,
                        const body::Group& group) = nullptr;
 };
 using Launches = std::vector<Launch>;
 
 struct LaunchableBody {
-  std::string_view name;  ///< as Launch::body
+  std::string_view name;  ///< as in Launch::body
   bool in_groups = false;
   void (*run)(const std::byte* body, std::int64_t begin, std::int64_t end) = nullptr;
 };
 /// Every body that any row can launch, in either arithmetic; sorted by name.
 [[nodiscard]] std::vector<LaunchableBody> launchable_bodies();
 
-/// Of the work that a group shares: how much a thread has at the least, in a group of several
-/// warps.
+/// How much work each thread has at least, in a group of several warps.
 inline constexpr std::int64_t elements_a_thread = 4;
 /// How many threads of a device share `elements` of work: a multiple of 32, at most 512.
 [[nodiscard]] constexpr std::int64_t threads_for(std::int64_t elements) {
@@ -52,14 +52,14 @@ namespace detail {
 
 template <class T>
 constexpr std::string_view type_name() {
-  // "... [with T = name; ...]" or "... [T = name]".
+  // The text is "... [with T = name; ...]" or "... [T = name]".
   constexpr std::string_view text = __PRETTY_FUNCTION__;
   constexpr std::size_t begin = text.find("T = ") + 4;
   constexpr std::size_t end = text.find_first_of(";]", begin);
   return text.substr(begin, end - begin);
 }
 
-/// Adds to launchable_bodies(); returns true.
+/// Adds a body to launchable_bodies(); returns true.
 bool enlist(const LaunchableBody& body);
 template <class Body>
 void run_each(const std::byte* bytes, std::int64_t begin, std::int64_t end) {
@@ -71,7 +71,7 @@ void run_each_alone(const std::byte* bytes, std::int64_t begin, std::int64_t end
   const Body& self = *reinterpret_cast<const Body*>(bytes);
   for (std::int64_t i = begin; i < end; ++i) self(i, body::Group{});
 }
-/// Each body that a row launches is in the list before the program begins.
+/// Adds each body that a row launches to the list before main() begins.
 template <class Body>
 inline const bool is_enlisted_alone = enlist({type_name<Body>(), false, run_each<Body>});
 template <class Body>
@@ -88,7 +88,7 @@ Launch launch_of(const Body& body, std::int64_t count, std::int64_t threads) {
 
 }  // namespace detail
 
-/// body(i) for each i of [0, count), in any order and side by side.
+/// A launch of body(i) for each i of [0, count), in any order and at the same time.
 template <class Body>
 [[nodiscard]] Launch each_index(const Body& body, std::int64_t count) {
   static_cast<void>(detail::is_enlisted_alone<Body>);
@@ -97,7 +97,7 @@ template <class Body>
   return launch;
 }
 
-/// body(i, group) for each i of [0, count), in any order and side by side.
+/// A launch of body(i, group) for each i of [0, count), in any order and at the same time.
 template <class Body>
 [[nodiscard]] Launch each_group(const Body& body, std::int64_t count, std::int64_t threads) {
   static_cast<void>(detail::is_enlisted_for_groups<Body>);

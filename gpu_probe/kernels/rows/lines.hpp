@@ -6,7 +6,8 @@
 
 namespace stowage::kernels {
 
-/// A body that has both forms (bodies/lines.hpp), in the one that reads neighbouring addresses.
+/// Launches a body that has both forms (bodies/lines.hpp), in the form that reads neighbouring
+/// addresses.
 template <class Body>
 [[nodiscard]] Launch each_line(const Body& body, const body::Lines& lines, std::int64_t count) {
   return lines.inner == 1 ? each_group(body, count, threads_for(lines.length))

@@ -48,7 +48,8 @@ Launches local_response_norm_backward(const KernelCall& call, Arithmetic arithme
   const double beta = real(call, "beta"),
                share = 2 * real(call, "alpha") * beta / static_cast<double>(size);
   return {in_formats(x.type, arithmetic, [&]<class T, class Real>() {
-    // Channel c is among the neighbours of those that it would reach with the two sides exchanged.
+    // Backward needs the channels that have c among their neighbours: those of c with `below` and
+    // `above` exchanged.
     return each_plane(
         body::LocalResponseNormBackward<T, Real>{elements<T>(x), elements<T>(call.reads[1]),
                                                  elements<T>(call.reads[2]),

@@ -1,6 +1,6 @@
-// Cross-entropy of classes, of logits or (nll_loss) of their log-probabilities, averaged over the
-// targets that are not `ignore_index` (PyTorch's default -100); cross-entropy may smooth the
-// targets. Backward multiplies by the attribute `scale`, the gradient of the loss itself.
+// Cross-entropy over classes, of logits or (nll_loss) of log-probabilities, averaged over the
+// targets that are not `ignore_index` (PyTorch's default: -100). Cross-entropy may smooth the
+// targets. Backward multiplies by the attribute `scale`, which is the gradient of the loss.
 #include "gpu_probe/kernels/bodies/loss.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ Classes classes_of(const KernelCall& call) {
       .targets = {any_integers(target), integer(call, "ignore_index", -100), count(target.shape)}};
 }
 
-/// Where the arguments can be read; else the bodies write NaN.
+/// Checks the targets where they can be read. Elsewhere the bodies write NaN for a target that is
+/// no class.
 void require_classes(const Classes& c, Arithmetic arithmetic) {
   if (arithmetic != Arithmetic::host) return;
   for (std::int64_t i = 0; i < c.targets.count; ++i) {
@@ -49,8 +50,8 @@ body::ClassLines<T, Real> class_lines(const KernelCall& call, const Classes& c) 
   return {elements<T>(call.reads[0]), c.lines, c.targets};
 }
 
-/// Each part's group counts the targets, so that a device has as many as keep it busy, and the
-/// host has one.
+/// How the elements are divided into parts. The group of each part counts the targets, so a device
+/// has as many parts as keep it busy and the host has one.
 body::Parts parts_of(const TensorArgument& logits, Arithmetic arithmetic) {
   constexpr std::int64_t smallest = std::int64_t{8} * body::largest_group, most = 256;
   const std::int64_t elements = count(logits.shape);
@@ -82,7 +83,7 @@ Launches cross_entropy_forward(const KernelCall& call, Arithmetic arithmetic) {
     launches = {
         each_line(body::CrossEntropyTerms<T, Real>{target, sums}, c.lines, c.targets.count),
         each_group(body::CrossEntropyMean<T, Real>{logits, sums, loss}, 1, body::largest_group),
-        // One element of a line, or with smoothing all of it.
+        // Without smoothing one element of a line, with smoothing all of them.
         smoothing == 0 ? each_index(last, c.targets.count)
                        : each_line(last, c.lines, c.targets.count)};
   });

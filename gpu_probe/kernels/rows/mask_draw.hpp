@@ -1,4 +1,4 @@
-// The draw of a dropout's masks from its probability and seed.
+// Draws dropout masks, given the probability and the seed.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/dropout.hpp"
@@ -6,7 +6,7 @@
 
 namespace stowage::kernels {
 
-/// KernelError unless the probability of dropping is in [0, 1).
+/// Throws KernelError unless the probability of dropping is in [0, 1).
 inline void require_probability(double p) {
   require(p >= 0 && p < 1, "the probability of dropping is {}, not in [0, 1)", p);
 }
@@ -16,7 +16,7 @@ inline void require_probability(double p) {
   return {body::MaskDraw::mixed(static_cast<std::uint64_t>(seed) + 1),
           static_cast<std::uint64_t>(p * 0x1p53)};
 }
-/// What a kept element is multiplied by.
+/// The factor of a kept element.
 [[nodiscard]] inline float mask_scale(double p) {
   require_probability(p);
   return static_cast<float>(1 / (1 - p));

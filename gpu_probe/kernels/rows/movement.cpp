@@ -11,12 +11,12 @@
 namespace stowage::kernels {
 namespace {
 
-/// The part [begin, begin + part_row) of each row of a whole, in elements.
+/// The elements [begin, begin + part_row) of each row of a tensor.
 struct Section {
   std::int64_t rows, whole_row, part_row, begin;
 };
 
-/// Of the part [start, start + part.shape[axis]) along `axis`.
+/// The section of the part [start, start + part.shape[axis]) along `axis`.
 Section section(const TensorArgument& whole, const TensorArgument& part, std::size_t axis,
                 std::int64_t start) {
   require_same_type(whole, part);
@@ -32,7 +32,7 @@ Section section(const TensorArgument& whole, const TensorArgument& part, std::si
           start * inner};
 }
 
-/// Short rows are moved by a thread each.
+/// Copies rows. Short rows are copied by one thread each.
 template <class Word>
 Launch move_rows(const body::MoveRows<Word>& rows, std::int64_t count) {
   constexpr std::int64_t few = 8;

@@ -1,6 +1,7 @@
-// The updates of the optimizer table's other rows, as torch.optim, timm.optim and transformers
-// define them. `optimizer` says which; the other attributes are its settings; `step` (default 1)
-// counts updates from 1. State stands in the row's order, without the library's bookkeeping.
+// Updates of the other optimizers of the table, as torch.optim, timm.optim and transformers define
+// them. The attribute `optimizer` names one; the other attributes are its settings; `step` (default
+// 1) counts updates from 1. The state is in the order of the optimizer's row, without the library's
+// own counters.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +11,7 @@
 namespace stowage::kernels {
 namespace {
 
-/// The call with the settings that all have.
+/// The call, with the settings that all optimizers have.
 struct Settings {
   explicit Settings(const KernelCall& kernel_call, Arithmetic kernel_arithmetic)
       : call(kernel_call),
@@ -139,14 +140,15 @@ Launches lamb(const Settings& s) {
   })};
 }
 
-/// Where the two libraries' Adafactors differ.
+/// What differs between the Adafactors of the two libraries.
 struct AdafactorRule {
-  double relative = 0;  ///< the rate, over the parameter's root mean square
-  double kept = 1;      ///< of the parameter, before the update
-  double decay = 0;     ///< of the parameter in the update, times the rate
-  double share1 = 1;    ///< of the update in its moment, where it has one
+  double relative = 0;  ///< the rate divided by the parameter's root mean square
+  double kept = 1;      ///< the factor of the parameter before the update
+  double decay = 0;     ///< share of the parameter in the update, times the rate
+  double share1 = 1;    ///< share of the update in its moment, if it has one
   bool has_moment = false;
-  // What keeps the second moment from 0: an addend to the squares, its least, its rows' least mean.
+  // These keep the second moment from 0: an addend to the squares, the smallest estimate, the
+  // smallest mean of a row.
   double addend = 0, estimate = 0, mean = 0;
 };
 

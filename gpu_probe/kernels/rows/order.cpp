@@ -1,4 +1,4 @@
-// Where extrema lie, the largest in order, running sums.
+// Positions of extrema, the largest elements in order, running sums.
 #include "gpu_probe/kernels/bodies/order.hpp"
 
 #include "gpu_probe/kernels/rows/formats.hpp"
@@ -17,7 +17,7 @@ Lines lines_along(const Sizes& shape, std::size_t axis) {
   return {{shape[axis], inner}, count(shape, 0, axis) * inner};
 }
 
-/// `values`: null where they are not wanted.
+/// `values`: null if they are not asked for.
 Launches top_places(const KernelCall& call, Arithmetic arithmetic, std::int64_t wanted, bool rising,
                     const TensorArgument* values, const TensorArgument& indices) {
   const auto& x = call.reads[0];

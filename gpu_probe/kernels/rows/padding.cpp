@@ -22,11 +22,11 @@ PaddingMode mode_of(const KernelCall& call) {
   return PaddingMode::circular;
 }
 
-/// The result's axes; `out` and `before` by axis of x.
+/// The axes of the result. `out` and `before` are given by axis of x.
 PaddedAxes padded_axes(const Sizes& in, const Sizes& out, const Sizes& before, PaddingMode mode) {
   PaddedAxes result{.axis = {{1, 1, 0, 0}}, .axes = 0, .mode = mode};
   const Sizes strides = row_major_strides(in);
-  bool joins = false;  // the axis before this one and this one are as they were
+  bool joins = false;  // whether the axis before this one is not padded, nor is this one
   for (std::size_t i = 0; i < in.size(); ++i) {
     const bool as_it_was = in[i] == out[i] && before[i] == 0;
     if (joins && as_it_was) {
@@ -43,7 +43,7 @@ PaddedAxes padded_axes(const Sizes& in, const Sizes& out, const Sizes& before, P
   return result;
 }
 
-/// Negative widths cut off.
+/// Negative widths of padding cut off elements.
 PaddedAxes padding(const KernelCall& call, const TensorArgument& x, const TensorArgument& y) {
   const PaddingMode mode = mode_of(call);
   const std::size_t rank = x.shape.size();

@@ -1,6 +1,6 @@
-// Losses that compare a tensor with a target of its shape, averaged over all elements (kl_div also
-// over the batch alone). Backward multiplies by the attribute `scale`, the gradient of the loss
-// itself.
+// Losses that compare a tensor with a target of the same shape, averaged over all elements (kl_div:
+// or over the batch only). Backward multiplies by the attribute `scale`, which is the gradient of
+// the loss.
 #include "gpu_probe/kernels/bodies/pointwise_loss.hpp"
 
 #include "gpu_probe/kernels/rows/formats.hpp"
@@ -39,7 +39,7 @@ double all_elements(const KernelCall& call) {
   return static_cast<double>(count(call.reads[0].shape));
 }
 
-/// What kl_div divides by.
+/// The divisor of kl_div.
 double reduced_over(const KernelCall& call) {
   const std::string reduction = text(call, "reduction", "mean");
   if (reduction == "mean") return all_elements(call);

@@ -19,7 +19,7 @@ struct Pooling {
   [[nodiscard]] std::int64_t outputs() const { return planes * windows.out_area(); }
 };
 
-/// The attributes, a number each spatial axis.
+/// The attributes: one number for each spatial axis.
 struct FixedWindows {
   Sizes kernel, stride, padding, dilation;
   bool counts_padding;
@@ -40,7 +40,7 @@ void require_planes(const TensorArgument& x, const TensorArgument& y) {
   require(x.shape.size() <= 5, "{} has more than three spatial axes", shape_text(x.shape));
 }
 
-/// `axis_at(i)` gives the windows along spatial axis i; their sizes are those of x and y.
+/// `axis_at(i)` returns the windows along spatial axis i, whose sizes are those of x and y.
 template <class AxisAt>
 Pooling pooling(const TensorArgument& x, const TensorArgument& y, AxisAt axis_at) {
   Pooling p{.windows = {}, .planes = x.shape[0] * x.shape[1]};
@@ -86,7 +86,7 @@ Pooling adaptive(const TensorArgument& x, const TensorArgument& y) {
   return pooling(x, y, [](std::size_t) { return WindowAxis{0, 0, 0, 1, 0, 1, true}; });
 }
 
-/// Of an output in the middle.
+/// The number of elements in the window of an output in the middle.
 std::int64_t window_elements(const body::Windows& windows) {
   std::int64_t elements = 1;
   for (const WindowAxis& axis : {windows.first, windows.second, windows.third}) {

@@ -65,7 +65,7 @@ std::vector<Product> linear_backward_filter(const KernelCall& call) {
               .c = matrix(dw, size.in)});
 }
 
-/// The leading axes of `shape` (all but two), aligned right to `rank` of them; absent ones are 1.
+/// All but the last two axes of `shape`, aligned right to `rank` axes; missing ones are 1.
 Sizes leading(const Sizes& shape, std::size_t rank) {
   Sizes result(rank, 1);
   const std::size_t own = shape.size() - 2;
@@ -73,7 +73,7 @@ Sizes leading(const Sizes& shape, std::size_t rank) {
   return result;
 }
 
-/// Which matrix of an operand belongs to position `index` of the common leading axes.
+/// The number of an operand's matrix for position `index` of the common leading axes.
 std::int64_t matrix_at(const Sizes& own, const Sizes& common, std::int64_t index) {
   std::int64_t matrix = 0, stride = 1;
   for (std::size_t axis = common.size(); axis-- > 0;) {
@@ -89,12 +89,13 @@ std::byte* element(const Matrices& matrices, std::int64_t i) {
   return matrices.data + element_size(matrices.type) * i;
 }
 
-/// Where the matrices of one product lie, in elements.
+/// The offsets of one product's matrices, in elements.
 struct Offsets {
   std::int64_t a, b, c;
 };
 
-/// Takes `next` into the batch where its matrices lie on from the last one's as these do.
+/// Adds `next` to the batch if its matrices have the same distance from the last ones as those have
+/// from each other; returns whether it did.
 bool joins(Product& batch, const Offsets& first, const Offsets& last, const Offsets& next,
            double beta) {
   const Offsets apart{next.a - last.a, next.b - last.b, next.c - last.c};
@@ -112,6 +113,10 @@ bool joins(Product& batch, const Offsets& first, const Offsets& last, const Offs
   return true;
 }
 
+// Checks that the leading axes of both operands broadcast to the result's, with 1 where an axis is
+// summed over, and that rows and columns fit. Makes a product for each position of the leading
+// axes, and joins products at equal distances into batches. The first product of a result's matrix
+// sets it (beta 0); later ones add to it (beta 1).
 std::vector<Product> matmul(const KernelCall& call) {
   const auto &a = call.reads[0], &b = call.reads[1], &y = call.writes[0];
   require(a.shape.size() >= 2 && b.shape.size() >= 2 && y.shape.size() >= 2,

@@ -1,4 +1,4 @@
-// The axes that a reduction goes over: attribute `axes`.
+// The axes that a reduction goes over, from the attribute `axes`.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace stowage::kernels {
 
-/// By axis of x, whether it is reduced. KernelError where x over its axes does not give y, which
-/// has the reduced ones as ones or not at all.
+/// For each axis of x, whether it is reduced. Throws KernelError where y does not have the shape of
+/// x reduced over these axes, with reduced axes of size 1 or without them.
 [[nodiscard]] std::vector<bool> reduced_axes(const KernelCall& call, const TensorArgument& x,
                                              const TensorArgument& y);
 
-/// Where in x the places of y lie, and the elements of each.
+/// Where in x the elements of y begin, and the elements of x that each reduces.
 struct Reduction {
   body::Strided kept, gone;
   std::int64_t places = 1, together = 1;

@@ -1,4 +1,4 @@
-// Sums and averages over axes, and their opposite: one value repeated along axes.
+// Sums and averages over axes, and the reverse: one value repeated along axes.
 #include "gpu_probe/kernels/bodies/reduction.hpp"
 
 #include "gpu_probe/kernels/bodies/movement.hpp"
@@ -22,13 +22,13 @@ struct Axes {
   [[nodiscard]] body::Strided strided() const { return kernels::strided(sizes, strides); }
 };
 
-/// y = sum over the axes of x that are `summed` (by axis), over `divisor`. y has the others'
-/// elements in their order.
+/// y = the sum of x over the axes that are `summed` (by axis of x), divided by `divisor`. y's
+/// elements are in the order of the other axes.
 Launches sums(const TensorArgument& x, const TensorArgument& y, const std::vector<bool>& summed,
               double divisor, Arithmetic arithmetic) {
   constexpr std::int64_t few = 32;
   const Sizes strides = row_major_strides(x.shape);
-  // The last axes of all, as far as they are kept, are columns.
+  // The last axes that are not summed form the columns.
   std::int64_t columns = 1;
   std::size_t end = x.shape.size();
   while (end > 0 && (x.shape[end - 1] == 1 || !summed[end - 1])) columns *= x.shape[--end];

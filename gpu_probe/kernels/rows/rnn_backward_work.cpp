@@ -55,7 +55,8 @@ class BackwardWork : RnnWork<T> {
  private:
   using Lane = typename RnnWork<T>::Lane;
 
-  /// From the last position to the first: the gradients of the gates, and of the first states.
+  /// Goes from the last position to the first: computes the gradients of the gates, and of the
+  /// first states.
   void run_positions(const Lane& lane, const T* result, const T* gradient) {
     const RnnShape& r = this->r_;
     const std::int64_t rows = r.gate_rows(), values = r.batch * r.hidden;
@@ -87,6 +88,8 @@ class BackwardWork : RnnWork<T> {
     }
   }
 
+  // Computes the gradients of a lane's weights and biases: w_ih from the layer's argument, w_hh
+  // from the states before each position, the biases from sums over all positions.
   void run_weights(const Lane& lane, const T* argument, const T* result) {
     const RnnShape& r = this->r_;
     const std::int64_t in = r.in_of(lane.layer), rows = r.gate_rows(), hidden = r.hidden;
@@ -100,7 +103,7 @@ class BackwardWork : RnnWork<T> {
                       .c = this->matrix(dw, in)});
     });
     store_product(results[1], [&](T* dw) {
-      // All positions but the lane's first follow on a neighbour's result.
+      // All positions except the lane's first have a neighbour's result as their old state.
       const std::int64_t others = (r.seq - 1) * r.batch;
       const bool reversed = lane.direction == 1;
       const T* const gates = d_recurrent_ + (reversed ? 0 : r.batch * rows);
@@ -130,7 +133,8 @@ class BackwardWork : RnnWork<T> {
     }
   }
 
-  /// make(where the product goes): the result itself, or what is then rounded to it.
+  /// Calls make(address of the product's result): the result itself, or scratch that is then
+  /// rounded to it.
   template <class Make>
   void store_product(const TensorArgument& result, Make make) {
     if (result.type == data_type_of<T>) return make(elements<T>(result));

@@ -1,5 +1,5 @@
-// What a recurrent layer's work is made of, forward and backward: where things lie, scratch that is
-// dealt out, copies, and the list that grows. Of rnn_work.hpp's sources alone.
+// The parts of a recurrent layer's work that forward and backward share: where things lie, scratch,
+// copies, and the list of products and launches. Only for the sources of rnn_work.hpp.
 #pragma once
 
 #include <optional>
@@ -21,14 +21,14 @@ struct RnnDropout {
   float scale;
 };
 
-/// A lane's part of a tensor of states.
+/// One lane's part of a tensor of states.
 inline body::Floats lane_of(const TensorArgument& states, std::int64_t offset) {
   body::Floats floats = any_floats(states);
   floats.data = states.data + offset * element_size(states.type);
   return floats;
 }
 
-/// `T` is what it computes in: float or double.
+/// `T`: the type of the computation, float or double.
 template <class T>
 class RnnWork {
  protected:
@@ -61,7 +61,7 @@ class RnnWork {
     return any_floats({reinterpret_cast<std::byte*>(const_cast<T*>(data)), data_type_of<T>, {}});
   }
 
-  /// The argument's elements: its own, or a copy.
+  /// The argument's elements in T: its own, or a copy.
   const T* values_of(const TensorArgument& argument) {
     if (argument.type == data_type_of<T>) return elements<T>(argument);
     T* const values = take(count(argument.shape));
@@ -73,7 +73,7 @@ class RnnWork {
     for (const TensorArgument& argument : arguments) values.push_back(values_of(argument));
     return values;
   }
-  /// `to` becomes the argument position by position: [seq, batch, width].
+  /// Copies the argument to `to`, position by position: [seq, batch, width].
   void load_sequence(const TensorArgument& from, std::int64_t width, T* to) {
     launch(each_index(
         body::RnnCopy{any_floats(from), floats_at(to), r_.batch, r_.seq, width, r_.batch_first},
@@ -86,7 +86,8 @@ class RnnWork {
         body::RnnCopy{floats_at(from), any_floats(to), inner, outer, width, r_.batch_first},
         r_.positions() * width));
   }
-  /// Of the argument of layer `layer`, all layers' results being numbered through.
+  /// Dropout of the argument of layer `layer`. The elements of all layers' results are numbered
+  /// consecutively.
   void drop(const RnnDropout& dropout, std::int64_t layer, const T* from, T* to) {
     const std::int64_t values = r_.positions() * r_.width();
     launch(each_index(body::RnnDrop<T>{from, to, dropout.draw, (layer - 1) * values, dropout.scale},
@@ -113,7 +114,7 @@ class RnnWork {
   [[nodiscard]] std::int64_t position(const Lane& lane, std::int64_t i) const {
     return lane.direction == 1 ? r_.seq - 1 - i : i;
   }
-  /// The lane's half of a layer's result, or of its gradient, at a position.
+  /// The lane's half of a layer's result, or of its gradient, at one position.
   template <class Value>
   [[nodiscard]] body::RnnRows<Value> half(Value* result, const Lane& lane, std::int64_t t) const {
     return {result + t * r_.batch * r_.width() + lane.direction * r_.hidden, r_.width()};

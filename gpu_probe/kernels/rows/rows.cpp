@@ -8,7 +8,7 @@ namespace {
 
 using Row = Launches (*)(const KernelCall& call, Arithmetic arithmetic);
 
-// In the order of Kernel; null: it is none of our own.
+// In the order of Kernel; null: the kernel is not one of our own.
 constexpr Row rows[] = {
 #define STOWAGE_FUNCTION(name, ...) name,
 #define STOWAGE_NO_FUNCTION(...) nullptr,

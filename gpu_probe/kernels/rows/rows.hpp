@@ -1,13 +1,13 @@
-// The kernels of our own: for each a row, which checks a call and makes the launches that it is.
+// Our own kernels. Each has a row: a function that checks a call and makes its launches.
 //
-// Row-major, contiguous. Arguments may not overlap except where a signature names one on both
-// sides, or says that a result may lie over an argument (dx over dy): then both are the same
-// elements, and a body reads whatever it needs of one before it writes it. The number of a call's
-// arguments and their types are checked against the signature before a row is called; it checks
-// shapes and attributes itself and throws KernelError where they do not suit.
+// Tensors are row-major and contiguous. Arguments may not overlap, except where a signature names
+// one on both sides or says that a result may lie over an argument (dx over dy); then both are the
+// same elements, and a body reads what it needs of an element before it writes it. The number of
+// arguments and their types are checked against the signature before a row is called. The row
+// checks shapes and attributes itself, and throws KernelError where they do not fit.
 //
-// The kernels' results do not depend on the address, nor on how indices are dealt out to threads:
-// the same inputs give the same bits.
+// A result does not depend on addresses, nor on how indices are distributed over threads: the same
+// inputs give the same bits.
 #pragma once
 
 #include "gpu_probe/backend/backend.hpp"
@@ -15,13 +15,14 @@
 
 namespace stowage::kernels {
 
-/// What float32 is computed in (bodies/floats.hpp): double, or float.
+/// The type in which float32 is computed (bodies/floats.hpp): double on the host, float on a
+/// device.
 enum class Arithmetic {
-  host,  ///< and the arguments can be read while the launches are made
+  host,  ///< the arguments can be read while the launches are made
   device
 };
 
-// One a kernel of our own. A kernel without a row fails when the program is linked.
+// One row for each KERNEL of step/kernel_list.hpp. Without it the program does not link.
 #define STOWAGE_DECLARATION(name, ...) \
   [[nodiscard]] Launches name(const KernelCall& call, Arithmetic arithmetic);
 #define STOWAGE_NO_DECLARATION(...)
@@ -32,8 +33,8 @@ STOWAGE_KERNELS(STOWAGE_DECLARATION, STOWAGE_NO_DECLARATION, STOWAGE_NO_DECLARAT
 /// Whether the kernel is one of our own.
 [[nodiscard]] bool has_row(Kernel kernel);
 
-/// What the call launches, in this order. Errors: "relu_forward: y is [2] where [3] is needed".
-/// Precondition: has_row(call.kernel).
+/// The launches of a call, in the order in which they run. Errors: "relu_forward: y is [2] where
+/// [3] is needed". Precondition: has_row(call.kernel).
 [[nodiscard]] Result<Launches> launches_of(const KernelCall& call, Arithmetic arithmetic);
 
 }  // namespace stowage::kernels

@@ -1,5 +1,5 @@
-// Softmax and its logarithm along an axis. With `causal` (softmax alone), position (q, k) of the
-// last two axes takes part for k <= q only (PyTorch's is_causal, aligned to the upper left corner).
+// Softmax and its logarithm along an axis. With `causal` (softmax only), row q of the last two axes
+// covers only the columns k <= q (PyTorch's is_causal, aligned to the upper left corner).
 #include "gpu_probe/kernels/bodies/softmax.hpp"
 
 #include "gpu_probe/kernels/rows/formats.hpp"
@@ -30,7 +30,7 @@ AxisLines axis_lines(const KernelCall& call) {
   return l;
 }
 
-/// Where all tensors are of one shape; make<T, Real>(lines) gives the body.
+/// For kernels whose tensors all have one shape. make<T, Real>(lines) returns the body.
 template <class Make>
 Launches along_axis(const KernelCall& call, Arithmetic arithmetic, Make make) {
   const AxisLines l = axis_lines(call);

@@ -24,7 +24,7 @@ StatisticCall statistic_of(const KernelCall& call) {
   return {Statistic::variance, real(call, "correction", 1)};
 }
 
-/// `make(over)` is the body.
+/// `make(over)` returns the body.
 template <class T, class Real, class Make>
 Launch over_axes(const KernelCall& call, const TensorArgument& y, Make make) {
   constexpr std::int64_t few = 32;

@@ -1,4 +1,4 @@
-// From shapes and strides to a body's, with as few axes as they take.
+// Makes a body's Strided from shapes and strides, with as few axes as possible.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/strided.hpp"
@@ -6,9 +6,10 @@
 
 namespace stowage::kernels {
 
-/// KernelError where more than body::most_axes axes are left once neighbours are taken together.
+/// Joins neighbouring axes where it can. Throws KernelError where more than body::most_axes axes
+/// remain.
 [[nodiscard]] body::Strided strided(const Sizes& shape, const Sizes& strides);
-/// `shape` repeated to `whole`. KernelError where it does not broadcast.
+/// `shape` repeated to `whole`. Throws KernelError where it does not broadcast.
 [[nodiscard]] body::Strided repeated(const Sizes& shape, const Sizes& whole);
 
 }  // namespace stowage::kernels

@@ -1,16 +1,16 @@
-// Walking a tensor in row-major order beside another one that is laid out otherwise.
+// Visits a tensor in row-major order beside another one with other strides.
 #pragma once
 
 #include "gpu_probe/kernels/rows/arguments.hpp"
 
 namespace stowage::kernels {
 
-/// Strides of `shape` seen as `whole`: 0 along the axes that it is repeated over. KernelError where
-/// it does not broadcast.
+/// The strides of a tensor of `shape` repeated to `whole`: 0 along repeated axes. Throws
+/// KernelError where it does not broadcast.
 [[nodiscard]] Sizes broadcast_strides(const Sizes& shape, const Sizes& whole);
 
-/// Calls visit(i, at) for the elements of `shape` in row-major order, `at` being the offset that
-/// `strides` give.
+/// Calls visit(i, at) for each element of `shape` in row-major order; `at` is the offset by
+/// `strides`.
 template <typename Visit>
 void walk(const Sizes& shape, const Sizes& strides, Visit visit) {
   const std::int64_t total = count(shape);

@@ -1,4 +1,4 @@
-// Attribute `function` with its settings, for the kernels that apply one.
+// The attribute `function` with its settings, for kernels that apply a unary function.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/unary.hpp"
@@ -6,7 +6,7 @@
 
 namespace stowage::kernels {
 
-/// KernelError where there is no such function, or a setting of it is missing.
+/// Throws KernelError where there is no such function, or one of its settings is missing.
 [[nodiscard]] body::Unary unary_function(const KernelCall& call);
 
 }  // namespace stowage::kernels

@@ -1,5 +1,5 @@
-// Optimizer updates, as torch.optim defines them (SGD, Adam, AdamW; PyTorch 2.x). Attributes are
-// OptimizerSettings' fields; `step` (default 1) counts updates from 1.
+// Updates of SGD, Adam and AdamW, as torch.optim defines them (PyTorch 2.x). The attributes are the
+// fields of OptimizerSettings; `step` (default 1) counts updates from 1.
 #include <cmath>
 
 #include "gpu_probe/kernels/rows/update_call.hpp"
@@ -13,7 +13,7 @@ Launches sgd_update(const KernelCall& call, Arithmetic arithmetic) {
   const double rate = real(call, "learning_rate"), momentum = real(call, "momentum", 0),
                decay = real(call, "weight_decay", 0), dampening = real(call, "dampening", 0);
   const bool nesterov = boolean(call, "nesterov", false);
-  // PyTorch's first update fills the buffer with the gradient itself, without dampening.
+  // PyTorch's first update sets the buffer to the gradient itself, without dampening.
   const double share = integer(call, "step", 1) == 1 ? 1 : 1 - dampening;
   return update_launches(call, arithmetic, [&]<class Real>() {
     return body::Sgd<Real>{static_cast<Real>(rate),

@@ -1,4 +1,5 @@
-// An optimizer's call: the parameter, its gradient and its state, updated in place.
+// Checks and launches an optimizer's call: the parameter, its gradient and its state, updated in
+// place.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/update.hpp"
@@ -6,14 +7,14 @@
 
 namespace stowage::kernels {
 
-/// KernelError where the number of tensors or an address does not suit, or a write is not shaped as
-/// what it replaces.
+/// Throws KernelError where the number of tensors or an address does not fit, or a result does not
+/// have the shape of the argument that it replaces.
 void require_update_in_place(const KernelCall& call);
-/// KernelError unless there are `states` tensors of state, each of the parameter's shape.
+/// Throws KernelError unless there are `states` tensors of state, each of the parameter's shape.
 void require_states(const KernelCall& call, std::size_t states);
 
-/// An update element by element; make.operator()<Real>() gives the rule (bodies/update.hpp).
-/// Precondition: require_update_in_place() and require_states() hold.
+/// A launch that updates element by element. make.operator()<Real>() returns the rule
+/// (bodies/update.hpp). Precondition: require_update_in_place() and require_states() have passed.
 template <class Make>
 [[nodiscard]] Launches update_launches(const KernelCall& call, Arithmetic arithmetic, Make make) {
   const auto& p = call.writes[0];

@@ -1,4 +1,4 @@
-// Elements that are moved whatever they are: as words of their size.
+// Elements that are moved without regard to their type: as words of their size.
 #pragma once
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -6,7 +6,7 @@
 
 namespace stowage::kernels {
 
-/// Calls make.operator()<Word>() for the word of the type's size.
+/// Calls make.operator()<Word>() with the word of the type's size.
 template <class Make>
 auto in_words(DataType type, Make make) {
   switch (element_size(type)) {
@@ -21,14 +21,15 @@ auto in_words(DataType type, Make make) {
   }
 }
 
-/// KernelError where the tensor has elements and no address.
+/// Throws KernelError where the tensor has elements and no address.
 template <class Word>
 [[nodiscard]] Word* words(const TensorArgument& argument) {
   require_type(argument, argument.type);
   return reinterpret_cast<Word*>(argument.data);
 }
 
-/// A number in the type's format, as a word: rounded to nearest, to integers towards zero.
+/// A number in the type's format, as a word. It is rounded to nearest; for integer types towards
+/// zero.
 template <class Word>
 [[nodiscard]] Word word_of(DataType type, double value) {
   std::uint64_t bits = 0;

@@ -1,5 +1,5 @@
-// A kernel call asks cuDNN what the plan asked it: the same question for every convolution of every
-// model that is shipped.
+// A kernel call of a convolution asks cuDNN the question that the plan asked, for every convolution
+// of every shipped model.
 #include "gpu_probe/cuda/convolution_call.hpp"
 
 #include <doctest/doctest.h>

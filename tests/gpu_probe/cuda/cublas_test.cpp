@@ -1,5 +1,5 @@
-// Products as cuBLAS is asked for them, by a cuBLAS of our own that follows its definition: sides,
-// sizes, distances and batches are right where the host's results come out. On no GPU.
+// Products by cuBLAS, on a pretended cuBLAS that follows its definition. Transpositions, sizes,
+// distances and batches are right if the results equal the host's. Nothing here runs on a GPU.
 #include "gpu_probe/cuda/cublas.hpp"
 
 #include <array>
@@ -31,7 +31,7 @@ struct Question {
   Sizes a, b, y;
 };
 
-/// Numbers in a format.
+/// A tensor of numbers in a format.
 struct Formatted {
   Formatted(const Tensor& numbers, DataType format)
       : bytes(numbers.floats.size() * static_cast<std::size_t>(element_size(format))),
@@ -45,7 +45,7 @@ struct Formatted {
   TensorArgument argument;
 };
 
-/// What cuBLAS makes of it is what the host makes of it; all numbers are whole.
+/// Checks that cuBLAS's result equals the host's; all numbers are whole.
 void check_product(Cublas& blas, const Question& question) {
   const Attributes attributes = attributes_of(question.attributes);
   for (const DataType format :
@@ -121,7 +121,7 @@ TEST_CASE("a product goes to its stream, with its workspace and in its precision
     for (const auto& [type, number, compute] :
          {std::tuple(DataType::float16, 2, 68), std::tuple(DataType::bfloat16, 14, 68),
           std::tuple(DataType::float64, 1, 70)}) {
-      std::array<double, 12> room{};  // for three matrices in any format
+      std::array<double, 12> room{};  // room for three matrices in any format
       kernels::Product other = product;
       std::size_t at = 0;
       for (kernels::Matrices* const matrices : {&other.a, &other.b, &other.c}) {

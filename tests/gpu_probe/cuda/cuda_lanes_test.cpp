@@ -1,5 +1,5 @@
-// A CUDA device as lanes, over a driver whose device is the host's memory. It says nothing about a
-// GPU: only that the calls are made, in what order, and what becomes of those that fail.
+// A CUDA device as lanes, on a pretended driver whose device is the host's memory. It tests which
+// calls are made, in what order, and what happens when one fails. It says nothing about a GPU.
 #include "gpu_probe/cuda/cuda_lanes.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ class CountingKernels final : public GpuKernels {
   int& calls_;
 };
 
-/// All that lanes do, once. Returns how many kernels were launched.
+/// Uses every function of lanes once. Returns how many kernels were launched.
 Result<int> use_everything() {
   int kernels = 0;
   auto lanes = open_cuda_lanes(STOWAGE_FAKE_LANES, 0, [&](const OpenedDevice& device) {
@@ -110,7 +110,7 @@ TEST_CASE("whatever call of the driver fails is named, and all is freed") {
       CHECK(fake_lanes().wrong_calls == 0);
       const bool reached = fake_lanes().calls >= n;
       if (!reached) break;
-      // Calls that free are allowed to fail unheard.
+      // Calls that free memory may fail without an error.
       if (kernels) continue;
       ++named;
       const std::string& message = kernels.error().front().message;

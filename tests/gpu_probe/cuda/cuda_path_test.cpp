@@ -1,7 +1,7 @@
-// The whole of the cuda path on libraries that pretend: a driver whose device is the host's memory
-// and whose kernels are the bodies themselves, an NVRTC that hands over their names, and a cuBLAS
-// and a cuDNN that follow their definitions. So what is asked of each is right where planned steps
-// end where the host's do. Nothing of it has run on a GPU.
+// The whole cuda path on pretended libraries: a driver whose device is the host's memory and whose
+// kernels are the bodies themselves, an NVRTC that returns their names, and a cuBLAS and a cuDNN
+// that follow their definitions. Each is asked rightly if planned steps end with the host's
+// results. Nothing here runs on a GPU.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -30,10 +30,10 @@ std::string failures_of_path(const RunReport& report) {
   return text;
 }
 
-// float32 sums where the host has float64's.
+// The pretended device sums in float32, the host in float64.
 constexpr double float32_tolerance = 2e-4;
 
-/// Convolutions name an engine of this cuDNN, of another, or none.
+/// A plan whose convolutions name an engine of this cuDNN, an engine of another version, or none.
 Plan plan_with_engines(const StepGraph& graph, std::uint64_t seed) {
   Plan plan = random_plan(graph, 2, seed);
   const std::array<const char*, 4> names{"cudnn 9.19.0 eng3 k2=1 k5=0", "cudnn 9.18.1 eng3", "rule",
@@ -83,7 +83,7 @@ TEST_CASE("planned steps on pretended libraries of CUDA end where the host's do"
 
 namespace {
 
-/// The largest relative difference of what a plan's step ends with from what the host's ends with.
+/// The largest relative difference between the results of a plan's step and of the host's.
 double distance_from_host(const StepGraph& graph, std::uint64_t seed) {
   auto backend = open_cuda_backend(pretended_setup());
   REQUIRE(backend.has_value());
@@ -110,7 +110,7 @@ TEST_CASE("steps in every precision on pretended libraries end near the host's")
     double worst = 0;
     for (const char* const model :
          {mlp, small_cnn, small_resnet, small_gpt2, small_unet, small_lstm}) {
-      const bool is_turn = ++turn % 3 == 0;  // the two that take longest, one after the other
+      const bool is_turn = ++turn % 3 == 0;  // the two slowest models take turns
       if ((model == small_resnet || model == small_gpt2) && !is_turn) continue;
       LoweringSettings settings = turn % 2 == 0 ? sgd_momentum(2) : adamw();
       if (has_master_weights(precision)) {

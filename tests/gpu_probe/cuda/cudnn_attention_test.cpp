@@ -1,6 +1,6 @@
-// Attention by cuDNN, on a cuDNN that pretends: it executes the graph that it is handed, operation
-// after operation. So the graph and its tensors are right where its results are those of our own
-// kernel. Nothing of it has run on a GPU.
+// Attention by cuDNN, on a pretended cuDNN that executes the graph that it gets, operation by
+// operation. The graph and its tensors are right if the results are those of our own kernel.
+// Nothing here runs on a GPU.
 #include "gpu_probe/cuda/cudnn_attention.hpp"
 
 #include <doctest/doctest.h>
@@ -24,12 +24,12 @@ namespace {
 using I = std::int64_t;
 
 const CudnnLibrary& pretended_library() {
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
+  static const auto library = bind_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
   REQUIRE(library.has_value());
   return *library;
 }
 
-/// A tensor of 16 bits or, for statistics, of 32.
+/// A tensor in a 16-bit format or, for statistics, in float32.
 struct Stored {
   DataType type = DataType::bfloat16;
   Sizes shape;
@@ -166,16 +166,16 @@ TEST_CASE("cuDNN's graph of attention computes what our own kernel does") {
   pretended_cudnn().workspace = 64;
   const CudaDriver driver(STOWAGE_FAKE_LANES);
   {
-    const auto attention = CudnnAttention::open(pretended_library(), driver);
-    REQUIRE(attention.has_value());
+    const CudnnHandle handle(pretended_library());
+    CudnnAttention attention(handle, driver);
     for (const AttentionModel& model : models) {
       AttentionCalls asked(model), own(model);
       const double tolerance = model.type == DataType::float16 ? 2e-3 : 1.6e-2;
       for (const bool forward : {true, false}) {
         const KernelCall call = asked.call(forward);
         REQUIRE(CudnnAttention::suits(call));
-        int stream = 0;  // backward fills memory, on a stream that the driver has to know
-        const auto taken = (*attention)->run(call, forward ? &stream : nullptr);
+        int stream = 0;  // backward fills memory, on a stream that the driver must know
+        const auto taken = attention.run(call, forward ? &stream : nullptr);
         REQUIRE_MESSAGE(taken.has_value(), (taken ? "" : taken.error().front().message));
         CHECK(*taken);
         CHECK(pretended_cudnn().last_engine == 3);
@@ -186,13 +186,13 @@ TEST_CASE("cuDNN's graph of attention computes what our own kernel does") {
                          std::byte{0x5a}) ==
               static_cast<std::ptrdiff_t>(asked.workspace.size()) - asked.allowed.count());
       }
-      // Forward by the one, backward by the other.
+      // Forward by our own kernel, backward by cuDNN.
       AttentionCalls mixed(model);
       run_own(mixed.call(true));
-      REQUIRE((*attention)->run(mixed.call(false), nullptr).value());
+      REQUIRE(attention.run(mixed.call(false), nullptr).value());
       check_alike(mixed.results(false), own.results(false), tolerance);
     }
-    CHECK((*attention)->remarks().empty());
+    CHECK(attention.remarks().empty());
   }
   CHECK(pretended_cudnn().live == 0);
 }
@@ -201,20 +201,21 @@ TEST_CASE("cuDNN's scratch lies behind the query's float32 gradient, which begin
   pretended_cudnn() = {};
   pretended_cudnn().workspace = 64;
   const CudaDriver driver(STOWAGE_FAKE_LANES);
-  const auto attention = CudnnAttention::open(pretended_library(), driver);
+  const CudnnHandle handle(pretended_library());
+  CudnnAttention attention(handle, driver);
   AttentionCalls calls({.images = 1, .heads = 1, .key_heads = 1, .queries = 5, .keys = 5});
   run_own(calls.call(true));
   const KernelCall call = calls.call(false);
   const Bytes before = frontend_workspace(called_attention(call));
-  CHECK(before == Bytes(180));   // 5 rows of 8 features and a number
-  const Bytes needed(192 + 64);  // in whole 16 bytes
+  CHECK(before == Bytes(180));   // 5 rows of 8 features and one number
+  const Bytes needed(192 + 64);  // 180 rounded up to 16 bytes, and 64
   calls.allowed = needed - Bytes(1);
-  CHECK_FALSE((*attention)->run(calls.call(false), nullptr).value());
-  CHECK((*attention)->remarks() ==
+  CHECK_FALSE(attention.run(calls.call(false), nullptr).value());
+  CHECK(attention.remarks() ==
         std::vector<std::string>{
             "cuDNN's attention takes 256 B here and the plan has 255 B: our own runs"});
   calls.allowed = needed;
-  CHECK((*attention)->run(calls.call(false), nullptr).value());
+  CHECK(attention.run(calls.call(false), nullptr).value());
   CHECK(pretended_cudnn().last_workspace == calls.workspace.data() + 192);
   CHECK(calls.workspace[256] == std::byte{0x5a});
 }
@@ -243,13 +244,14 @@ TEST_CASE("whichever call of cuDNN fails in attention, our own runs or it is nam
     pretended_cudnn() = {};
     pretended_cudnn().fail_at = n;
     {
-      const auto attention = CudnnAttention::open(pretended_library(), driver);
-      if (attention) {
-        const auto taken = (*attention)->run(calls.call(true), nullptr);
+      const auto handle = CudnnHandle::open(pretended_library());
+      if (handle) {
+        CudnnAttention attention(**handle, driver);
+        const auto taken = attention.run(calls.call(true), nullptr);
         if (taken && !*taken) {
           ++left;
-          REQUIRE((*attention)->remarks().size() == 1);
-          CHECK((*attention)->remarks().front().ends_with(": our own runs"));
+          REQUIRE(attention.remarks().size() == 1);
+          CHECK(attention.remarks().front().ends_with(": our own runs"));
         }
         if (!taken) {
           ++named;
@@ -291,6 +293,37 @@ TEST_CASE("a device's kernels give attention to cuDNN, and without cuDNN run the
     CHECK(pretended_cudnn().executed == (there ? 2 : 0));
     calls.attributes.set("dropout", 0.0);
   }
+}
+
+TEST_CASE("convolution and attention share one handle of cuDNN and set its stream for each call") {
+  pretended_cudnn() = {};
+  const CudaDriver driver(STOWAGE_FAKE_LANES);
+  {
+    CudaKernels kernels(
+        {.cudnn = []() -> Result<const CudnnLibrary*> { return &pretended_library(); }},
+        {driver, 0, "Fake", 8, 6});
+    Stored image(DataType::float16, {1, 1, 4, 4}), filter(DataType::float16, {1, 1, 1, 1}),
+        result(image);
+    const std::vector<TensorArgument> reads{image.argument(), filter.argument()};
+    const std::vector<TensorArgument> writes{result.argument()};
+    const Attributes none;
+    const KernelCall convolution{.kernel = Kernel::convolution_forward,
+                                 .device = Device::gpu,
+                                 .attributes = &none,
+                                 .reads = reads,
+                                 .writes = writes};
+    AttentionCalls calls({});
+    int first = 0, second = 0;
+    REQUIRE(kernels.launch(convolution, &first).has_value());
+    CHECK(pretended_cudnn().stream == &first);
+    REQUIRE(kernels.launch(calls.call(true), &second).has_value());
+    CHECK(pretended_cudnn().stream == &second);
+    REQUIRE(kernels.launch(convolution, &first).has_value());
+    CHECK(pretended_cudnn().stream == &first);
+    CHECK(pretended_cudnn().executed == 3);
+    CHECK(pretended_cudnn().handles == 1);
+  }
+  CHECK(pretended_cudnn().live == 0);
 }
 
 }  // namespace stowage::test

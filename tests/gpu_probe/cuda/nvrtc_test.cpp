@@ -1,5 +1,5 @@
-// The kernels of our own, compiled for devices by NVRTC, which needs none. What compiles has not
-// run on a GPU.
+// Our own kernels, compiled by NVRTC, which needs no GPU. That they compile does not mean that they
+// have run on one.
 #include "gpu_probe/cuda/nvrtc.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 
 Result<Nvrtc> nvrtc() { return Nvrtc::open(library_places(NvidiaLibrary::nvrtc, 13)); }
 
-/// STOWAGE_ARCHITECTURES, "75 90", or the oldest alone; "all": whatever NVRTC knows.
+/// The architectures of STOWAGE_ARCHITECTURES, "75 90"; without it only the oldest; for "all" every
+/// one that NVRTC knows.
 std::vector<int> wanted_architectures(const Nvrtc& compiler) {
   const char* const wanted = std::getenv("STOWAGE_ARCHITECTURES");
   if (wanted != nullptr && std::string(wanted) == "all") return compiler.architectures().value();

@@ -22,7 +22,7 @@ auto& pretended(const char* file, const char* name) {
 
 constexpr int no_such_function = 500;
 
-/// The body that the function's name names, over as many indices as the launch says.
+/// Runs the body that the function's name names, over as many indices as the launch says.
 int run_body(const char* function, unsigned grid, unsigned block, void** arguments) {
   static const auto by_function = [] {
     std::map<std::string, kernels::LaunchableBody> bodies;
@@ -52,7 +52,7 @@ CudaSetup pretended_setup() {
   pretended_driver().run = run_body;
   pretended_cublas() = {};
   pretended_cudnn() = {};
-  static const auto library = bound_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
+  static const auto library = bind_cudnn(SharedLibrary(STOWAGE_FAKE_CUDNN));
   if (!library) throw std::runtime_error(library.error().front().message);
   return {.driver = STOWAGE_FAKE_LANES,
           .libraries = {.nvrtc = {STOWAGE_FAKE_NVRTC},

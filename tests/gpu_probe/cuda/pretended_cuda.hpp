@@ -1,5 +1,5 @@
 // Libraries that pretend to be CUDA's, for the cuda backend: a driver whose device is the host's
-// memory and whose kernels are the bodies themselves, an NVRTC that hands over their names, and a
+// memory and whose kernels are the bodies themselves, an NVRTC that returns their names, and a
 // cuBLAS and a cuDNN that follow their definitions. Nothing that runs on them has run on a GPU.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace stowage::test {
 
-/// What each is told, and has counted since the last pretended_setup().
+/// The settings of each library, and what it has counted since the last pretended_setup().
 [[nodiscard]] FakeLanes& pretended_driver();
 [[nodiscard]] FakeBlas& pretended_cublas();
 [[nodiscard]] FakeCudnn& pretended_cudnn();
 
-/// All of them as they are at the start. Throws std::runtime_error where one does not load.
+/// Resets all of them. Throws std::runtime_error where one does not load.
 [[nodiscard]] CudaSetup pretended_setup();
 
 }  // namespace stowage::test

@@ -1,4 +1,4 @@
-// The cache as the file system sees it. No cuDNN is needed: the answers are made up.
+// The cache and its files. No cuDNN is needed: the answers are invented.
 #include "gpu_probe/cudnn/answer_cache.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 #include "gpu_probe/cudnn/circumstances.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -58,7 +58,7 @@ std::string found(const std::string& folder, const std::string& circumstances, s
   return listed(CudnnAnswerCache(folder, circumstances).find(question_bytes(question(n))));
 }
 
-/// Sets a variable for as long as it lives; nullptr unsets it.
+/// Sets an environment variable for its lifetime; nullptr unsets it.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -81,7 +81,7 @@ TEST_CASE("answers are there in the next run, under the same circumstances only"
   const TemporaryFolder folder;
   const std::string cache = folder.path("a/b/stowage");
   CHECK(found(cache, "one card", 1) == "none");
-  CHECK(folder.names().empty());  // reading makes nothing
+  CHECK(folder.names().empty());  // reading creates no file
   keep(cache, "one card", {1, 2});
   CHECK(found(cache, "one card", 1) == "eng1=1 eng0=0 ");
   CHECK(found(cache, "one card", 3) == "none");
@@ -135,7 +135,7 @@ TEST_CASE("a cache that may not be written is left as it was") {
   REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
   const rlimit little{.rlim_cur = 64, .rlim_max = before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
-  keep(folder.path(), "card", {2});  // SIGXFSZ would end the tests here
+  keep(folder.path(), "card", {2});  // a SIGXFSZ would end the tests
   keep(folder.path(), "another card", {2});
   REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
   CHECK(folder.names() == names);
@@ -173,8 +173,8 @@ TEST_CASE("answers of a library that was replaced are not given") {
   const auto before = changed();
   fs::remove(library);
   CHECK(found(folder.path("cache"), "card", 1) == "none");
-  // As a package manager does: as large, and as old.
-  do {  // until the file system's clock has ticked
+  // As a package manager does: a file of the same size and time.
+  do {  // until the file system's clock has advanced
     fs::last_write_time(folder.file("libcudnn_graph.so.9", "new"), time);
   } while (changed() == before);
   CHECK(found(folder.path("cache"), "card", 1) == "none");
@@ -227,7 +227,7 @@ TEST_CASE("what is not a file of ours is left unread") {
   fs::remove(path);
   fs::create_directory(path);
   CHECK(found(folder.path(), "card", 1) == "none");
-  keep(folder.path(), "card", {1});  // cannot replace a folder: leaves nothing behind
+  keep(folder.path(), "card", {1});  // a folder cannot be replaced: leaves no file behind
   CHECK(folder.names().size() == 2);
 }
 
@@ -265,12 +265,12 @@ TEST_CASE("runs at the same time: the file is whole at any moment") {
   int kept = 0;
   for (int n = 1; n <= writers * rounds; ++n) {
     const std::string answer = found(folder.path(), "card", n);
-    if (answer == "none") continue;  // another's file came later
+    if (answer == "none") continue;  // another process wrote the file later
     CHECK(answer == "eng1=" + std::to_string(n) + " eng0=0 ");
     ++kept;
   }
-  // Of runs that replace the file at the same time the last one decides: its own answer is there.
-  // How many others are depends on who read when.
+  // When processes replace the file at the same time the last one counts: its own answer is there.
+  // How many of the others' answers are there depends on who read when.
   CHECK(kept >= 1);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("old files go, and what a killed run left; nobody else's") {
     fs::last_write_time(path, old + std::chrono::minutes(i));
   }
   fs::last_write_time(folder.file("cudnn-1.answers.new-abc", ""), old);
-  (void)folder.file("cudnn-2.answers.new-def", "");  // at work
+  (void)folder.file("cudnn-2.answers.new-def", "");  // still being written
   fs::last_write_time(folder.file("notes.txt", ""), old);
   keep(folder.path(), "card", {1});
   const auto names = folder.names();
@@ -322,7 +322,7 @@ TEST_CASE("where the cache is") {
   CHECK(default_cache_folder() == "");
 }
 
-TEST_CASE("circumstances: other libraries, another card or another asker are others") {
+TEST_CASE("circumstances: other libraries, another card or other sources are others") {
   if (cudnn_forwarder().path().empty()) {
     MESSAGE("SKIPPED, cuDNN is not here");
     CHECK(cudnn_circumstances("asker", "card") == "");

@@ -1,5 +1,5 @@
-// The bytes of a file of answers: what is put in comes out, and nothing comes out of what is not
-// such a file. No cuDNN is needed.
+// The format of a file of answers: everything that is written is read again, and other files are
+// rejected. No cuDNN is needed.
 #include "gpu_probe/cudnn/answer_file.hpp"
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ std::string in_full(const std::optional<KeptAnswer>& answer) {
   return text;
 }
 
-// A body with the hash that belongs to it, as an attacker would write it.
+// A body with its right hash, as an attacker would write it.
 std::string with_hash(std::string_view bytes, std::string body) {
   const std::size_t hash = bytes.find('\n') + 1;
   return std::string(bytes.substr(0, hash)) + hash_text(body) + '\n' + body;
@@ -90,7 +90,7 @@ TEST_CASE("questions that differ anywhere have bytes that differ") {
   others[7].dilation = {2, 1};
   others[8].groups = 64;
   others[9].stride = {1, 1, 1};
-  others[9].padding = {1};  // the same numbers, parted elsewhere
+  others[9].padding = {1};  // the same numbers, divided into other lists
   others[10].x[2] = -1;
   others[11].x[2] = std::int64_t{1} << 62;
   others[12].layout = TensorLayout::channels_last;

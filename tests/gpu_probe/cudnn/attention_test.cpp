@@ -1,5 +1,6 @@
-// The figures are of cuDNN 9.19.0, and equal those of NVIDIA's cudnn-frontend 1.32 (its Python
-// package, for the same described device): what get_workspace_size() said for the same calls.
+// Workspaces of attention. The figures are of cuDNN 9.19.0, and equal those of NVIDIA's
+// cudnn-frontend 1.32: get_workspace_size() of its Python package, for the same calls and the same
+// described device.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -34,7 +35,7 @@ void check_rows(const char* card, const std::vector<Row>& rows) {
     CAPTURE(row.call.text());
     const WorkspaceAnswer forward = source.attention_engines(attention_call(row.call, false));
     const WorkspaceAnswer backward = source.attention_engines(attention_call(row.call, true));
-    CHECK(source.why_rule() == "");
+    CHECK(source.rule_reason() == "");
     REQUIRE(forward.engines.size() == 1);
     REQUIRE(backward.engines.size() == 1);
     CHECK(forward.engines[0].workspace == Bytes(row.forward));
@@ -72,7 +73,7 @@ TEST_CASE("attention on a Blackwell that is not there") {
        {{.batch = 4, .heads = 16, .length = 1024, .causal = false}, 0, 17'039'360},
        {{.batch = 2, .heads = 32, .key_heads = 8, .length = 2048, .features = 80}, 0, 84'410'496},
        {{.batch = 1, .heads = 12, .length = 77, .keys = 4096}, 0, 486'128},
-       // A bit for each score says what is dropped.
+       // One bit for each score says whether it is dropped.
        {{.batch = 4, .heads = 16, .length = 1024, .dropout = 0.125}, 8'388'736, 25'428'096},
        {{.batch = 2,
          .heads = 32,
@@ -94,7 +95,7 @@ TEST_CASE("a mask of attention, and a call that keeps no statistics") {
   AttentionQuery inference = attention_call(call, false);
   inference.statistics = false;
   CHECK(source.attention_engines(inference).engines[0].workspace == 256_B);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
 }
 
 TEST_CASE("an attention engine is named as cuDNN numbers it") {
@@ -186,11 +187,11 @@ TEST_CASE("where cuDNN is not asked about attention the rule speaks, and says wh
   const AttentionCall call{.batch = 2, .heads = 8, .length = 256, .features = 256};
   CudnnWorkspaceSource old(card_named("gtx960"));
   CHECK(old.attention_engines(attention_call(call, true)).origin == WorkspaceOrigin::rule);
-  CHECK(old.why_rule() == "cuDNN does not serve this card");
+  CHECK(old.rule_reason() == "cuDNN does not serve this card");
   CudnnWorkspaceSource blackwell(card_named("b200"));
   const WorkspaceAnswer answer = blackwell.attention_engines(attention_call(call, true));
   CHECK(answer.origin == WorkspaceOrigin::rule);
-  CHECK(blackwell.why_rule() ==
+  CHECK(blackwell.rule_reason() ==
         "cuDNN is not asked where PyTorch names the engine of attention itself");
   CHECK(answer.engines[0].workspace == 16'384_B);
 }

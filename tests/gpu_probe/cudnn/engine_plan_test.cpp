@@ -1,5 +1,5 @@
-// Engines by their names: what a plan says of a convolution is made again by the real cuDNN, for
-// described devices, with the workspace that the plan has room for.
+// Engines by their names: from a plan's name of an engine the real cuDNN makes the engine again,
+// for described devices, with no more workspace than the plan has.
 #include "gpu_probe/cudnn/engine_plan.hpp"
 
 #include <doctest/doctest.h>
@@ -99,7 +99,7 @@ TEST_SUITE("cudnn") {
     for (void* const workspace : {static_cast<void*>(nullptr), static_cast<void*>(&memory[3])}) {
       CHECK(variant_pack(library, ids, data, workspace).get() != nullptr);
     }
-    // One address fewer than ids: cuDNN looks at what it is given.
+    // One address fewer than ids: cuDNN checks its arguments.
     CHECK_THROWS_AS(
         static_cast<void>(variant_pack(library, ids, std::span(data).first(2), nullptr)),
         LibraryFailure);

@@ -1,9 +1,9 @@
-// What cuDNN answers for a described device, held against what a GPU does with the answer: the
-// engine is made again from its name alone, for the same operation graph, and finalised, and wants
-// the workspace that the plan has room for.
+// EngineProof: checks cuDNN's answers for a described device. Each engine is made again from its
+// name alone, for the same operation graph, and finalised; its workspace must be the one that the
+// plan has.
 //
-// Nothing of it needs a GPU, and nothing of it has run on one: handles, tensors' addresses (variant
-// packs) and execution cannot be asked without a device.
+// Nothing here needs a GPU, and nothing runs on one: handles, addresses of tensors (variant packs)
+// and execution need a device.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,12 @@
 
 namespace stowage::test {
 
-/// Of the questions of one kind ("fp32", "forward").
+/// Counts of the questions of one kind ("fp32", "forward").
 struct ProofCounts {
   std::int64_t questions = 0;
   std::int64_t engines = 0;     ///< that plans may name
-  std::int64_t made_again = 0;  ///< of those: by the name, with the workspace that was stated
-  std::int64_t unanswered = 0;  ///< questions without an engine: a plan says "rule", and cuDNN is
-                                ///< asked again where it runs
+  std::int64_t made_again = 0;  ///< of those: made by name, with the stated workspace
+  std::int64_t unanswered = 0;  ///< questions without an engine: their plans say "rule"
 };
 
 /// An engine that was not made again, or a question that has none.
@@ -36,15 +35,15 @@ struct ProofRefusal {
 
 class EngineProof {
  public:
-  /// Throws std::runtime_error where cuDNN is not there or refuses the device.
+  /// Throws std::runtime_error where cuDNN is missing or refuses the device.
   explicit EngineProof(const Card& card);
   EngineProof(const EngineProof&) = delete;
   EngineProof& operator=(const EngineProof&) = delete;
   ~EngineProof();
 
   void ask(const ConvolutionQuery& query);
-  /// An engine of attention is compiled when its plan is finalised, which takes a driver: of those
-  /// the configuration is finalised, and states its workspace.
+  /// An engine of attention is compiled when its plan is finalised, which takes a driver. So for
+  /// attention only the configuration is finalised, which states its workspace.
   void ask(const AttentionQuery& query);
 
   using Kind = std::pair<std::string, std::string>;  ///< format, direction

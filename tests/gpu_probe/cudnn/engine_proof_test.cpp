@@ -1,4 +1,4 @@
-// A sample of tests/cudnn_proof, which asks about all models for seven architectures (.ci/full
+// A sample of tests/cudnn_proof, which asks about all models on seven architectures (.ci/full
 // cudnn).
 #include "tests/gpu_probe/cudnn/engine_proof.hpp"
 
@@ -46,7 +46,7 @@ TEST_SUITE("cudnn") {
       CAPTURE(name);
       for (const ProofRefusal& refusal : proof.refusals()) {
         CAPTURE(refusal.question);
-        // Turing computes no bf16, and cuDNN has attention from compute capability 8.0 on.
+        // Turing has no bf16, and cuDNN has attention from compute capability 8.0 on.
         const bool is_attention = refusal.question.find(" attention ") != std::string::npos;
         CHECK(refusal.why.starts_with("cuDNN has no engine for "));
         CHECK((is_attention || refusal.question.starts_with("bf16 ")));

@@ -1,5 +1,5 @@
-// Layouts, types and PyTorch's settings, as cuDNN 9.19.0 answers for them; with another version the
-// exact figures are not asserted, and where there is none that is said.
+// Workspaces by layout, type and PyTorch's settings, as cuDNN 9.19.0 answers. Exact figures are not
+// checked with another version. Where there is no cuDNN the test says so.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ TEST_CASE("every type is answered for, in every direction and in both layouts") 
       }
     }
   }
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
 }
 
 TEST_CASE("every card of compute capability 7.5 and later has a text that cuDNN accepts") {

@@ -18,7 +18,7 @@ constexpr AskedSettings asked_settings[] = {{Precision::fp32, true},
                                             {Precision::fp16, true},
                                             {Precision::bf16, true}};
 
-/// The question that a GPU's kernels put for the node.
+/// The question that a GPU's kernel would ask for the node.
 ConvolutionQuery question_of_call(const StepGraph& graph, const KernelNode& node,
                                   std::int64_t batch) {
   std::byte somewhere{};

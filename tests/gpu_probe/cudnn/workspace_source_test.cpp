@@ -1,6 +1,6 @@
-// The figures hold for cuDNN 9.19.0; another version may rank its engines differently, so with one
-// the exact ones are not asserted. Where cuDNN is not installed, that is said and the rule is
-// tested.
+// CudnnWorkspaceSource. The figures are of cuDNN 9.19.0; with another version, which may rank
+// engines otherwise, exact figures are not checked. Where cuDNN is not installed the test says so
+// and tests the rule.
 #include "gpu_probe/cudnn/workspace_source.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ TEST_CASE("an RTX 3090's engines without an RTX 3090") {
   const WorkspaceAnswer answer = source.engines(convolution(32, 64, 64, 56, 3));
   CHECK(answer.origin == WorkspaceOrigin::cudnn);
   CHECK(source.origin() == WorkspaceOrigin::cudnn);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
   CHECK(answer.engines.size() <= most_engines);
   CHECK(answer.engines.front().name.starts_with("cudnn " + *cudnn_version() + " eng"));
   if (!is_measured_version()) return;
@@ -116,7 +116,7 @@ loss:
   const auto graph = testing::lowered(testing::described(text), {.kernels = KernelSet::pytorch});
   const auto step = size_step(graph, 4, source);
   REQUIRE(step);
-  CHECK(source.why_rule() == "");
+  CHECK(source.rule_reason() == "");
   CHECK(step->workspace_origin == WorkspaceOrigin::cudnn);
   std::set<std::size_t> ranks;
   for (const KernelNode& node : graph->nodes) {
@@ -206,13 +206,13 @@ TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
   const WorkspaceAnswer answer = old.engines(query);
   CHECK(answer.origin == WorkspaceOrigin::rule);
   CHECK(old.origin() == WorkspaceOrigin::rule);
-  CHECK(old.why_rule() == "cuDNN does not serve this card");
+  CHECK(old.rule_reason() == "cuDNN does not serve this card");
   CHECK(answer.engines.front().workspace == rule_workspace(query, 5.2));
   Card broken = card_named("rtx3090");
   broken.cudnn_device_json = "{\"deviceVer\": 860}";
   CudnnWorkspaceSource refused(broken);
   CHECK(refused.engines(query).origin == WorkspaceOrigin::rule);
-  CHECK(refused.why_rule() != "");
+  CHECK(refused.rule_reason() != "");
   CHECK(refused.engines(query).engines.front().workspace == rule_workspace(query, 8.6));
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("a question that cuDNN refuses makes the origin mixed") {
   integers.type = DataType::int64;
   CHECK(source.engines(integers).origin == WorkspaceOrigin::rule);
   CHECK(source.origin() == WorkspaceOrigin::mixed);
-  CHECK(source.why_rule() == "cuDNN: no convolutions of this data type");
+  CHECK(source.rule_reason() == "cuDNN: no convolutions of this data type");
 }
 
 TEST_CASE("an answer keeps the first, the falling ones, the least and the largest") {
@@ -243,7 +243,7 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
       if (node.convolution >= 0) questions.insert(convolution_query(*graph, node, 2));
     }
   }
-  // One in so many, once the catalogue is large: cuDNN takes a millisecond for each.
+  // A sample, once the catalogue is large: cuDNN takes a millisecond for each question.
   const std::size_t stride = 1 + questions.size() / 400;
   CudnnWorkspaceSource without(card_named("rtx3090"));
   std::vector<std::pair<ConvolutionQuery, std::string>> fresh;
@@ -260,7 +260,8 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
   CHECK(fresh.size() >= 100);
   CudnnWorkspaceSource second(card_named("rtx3090"), folder.path());
   CudnnAnswerCache cache(
-      folder.path(), cudnn_circumstances(cudnn_asker(), card_named("rtx3090").cudnn_device_json));
+      folder.path(),
+      cudnn_circumstances(cudnn_sources_hash(), card_named("rtx3090").cudnn_device_json));
   for (const auto& [question, engines] : fresh) {
     REQUIRE(cache.find(question_bytes(question)));
     CHECK(engines_in_full(cache.find(question_bytes(question))->engines) == engines);
@@ -269,7 +270,7 @@ TEST_CASE("kept answers are cuDNN's own, for every convolution that ships") {
     CHECK(engines_in_full(answer.engines) == engines);
   }
   CHECK(second.origin() == WorkspaceOrigin::cudnn);
-  // Another card's answers are its own.
+  // Another card has answers of its own.
   CudnnWorkspaceSource other(card_named("h200"), folder.path());
   CudnnWorkspaceSource other_fresh(card_named("h200"));
   CHECK(engines_in_full(other.engines(fresh[0].first).engines) ==

@@ -20,7 +20,7 @@ CalibrationLibraries fake_gpu() {
           .cudnn = STOWAGE_FAKE_GPU};
 }
 
-/// The fake GPU steered for one calibration.
+/// The error of one calibration on the fake GPU with a setting.
 std::string refusal(const char* setting, const CalibrationLibraries& libraries = fake_gpu(),
                     int device = 0) {
   setenv("STOWAGE_FAKE_GPU", setting, 1);

@@ -1,4 +1,4 @@
-// Control groups as files of a folder that stands for the root of a file system.
+// Limits of control groups, read from a folder in place of the file system's root.
 #include "gpu_probe/device/host_limits.hpp"
 
 #include <doctest/doctest.h>
@@ -54,7 +54,7 @@ TEST_CASE("of a control group of version 2 and its ancestors the least limit cou
   root.write("sys/fs/cgroup/memory.max", "17179869184\n");
   const HostLimits limits = root.limits();
   CHECK(limits.memory == 8_GiB);
-  CHECK(limits.available == 6_GiB);  // two of the three in use are not files that can be dropped
+  CHECK(limits.available == 6_GiB);  // of the three in use two cannot be dropped
   CHECK(limits.cores == 1.5);
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("the first that CUDA shows is taken, whatever the driver's order") {
   REQUIRE(present.has_value());
   CHECK(present->card.compute_capability == doctest::Approx(8.0));
   CHECK(present->in_use ==
-        0_B);  // more is free than CUDA's total: what the driver keeps is not in it
+        0_B);  // more is free than CUDA's total, which lacks what the driver keeps
 }
 
 TEST_CASE("a card that the catalogue lacks is by rule") {
@@ -92,8 +92,8 @@ TEST_CASE("of a divided GPU the instance that CUDA shows is free or in use") {
 
 TEST_CASE("why there is no present card") {
   Probe nothing;
-  nothing.why_no_gpu = "no NVIDIA driver is installed (libnvidia-ml.so.1 was not found)";
-  CHECK(refusal_of(nothing) == nothing.why_no_gpu);
+  nothing.no_gpu_reason = "no NVIDIA driver is installed (libnvidia-ml.so.1 was not found)";
+  CHECK(refusal_of(nothing) == nothing.no_gpu_reason);
   Probe hidden = machine_with(rtx3090());
   hidden.gpus[0].ordinal.reset();
   CHECK(refusal_of(hidden) == "CUDA shows none of the driver's GPUs");

@@ -15,18 +15,20 @@ TEST_CASE("a machine without a driver says so") {
   CHECK(found.gpus.empty());
   CHECK(found.driver == "");
   CHECK(found.cuda == "");
-  CHECK(found.why_no_gpu == "no NVIDIA driver is installed (libno-such-nvml.so.1 was not found)");
-  CHECK(found.cudnn.empty() != found.why_no_cudnn.empty());
+  CHECK(found.no_gpu_reason ==
+        "no NVIDIA driver is installed (libno-such-nvml.so.1 was not found)");
+  CHECK(found.cudnn.empty() != found.no_cudnn_reason.empty());
 }
 
 TEST_CASE("a library that is no NVML is no driver") {
   const Probe found = probe({.nvml = "libm.so.6", .cuda = "libm.so.6"});
-  CHECK(found.why_no_gpu == "the NVIDIA driver cannot be asked: libm.so.6 is not NVML, or too old");
+  CHECK(found.no_gpu_reason ==
+        "the NVIDIA driver cannot be asked: libm.so.6 is not NVML, or too old");
 }
 
 TEST_CASE("what the driver tells is read") {
   const Probe found = probe({.nvml = STOWAGE_FAKE_DRIVER, .cuda = STOWAGE_FAKE_DRIVER});
-  CHECK(found.why_no_gpu == "");
+  CHECK(found.no_gpu_reason == "");
   CHECK(found.driver == "580.95.05");
   CHECK(found.cuda == "13.0");
   REQUIRE(found.gpus.size() == 3);

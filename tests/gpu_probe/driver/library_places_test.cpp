@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A variable of the environment for as long as this lives.
+/// Sets an environment variable for its lifetime.
 class PlaceVariable {
  public:
   PlaceVariable(const char* name, const std::string& value) : name_(name) {
@@ -43,7 +43,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   ~Folder() { fs::remove_all(path_); }
 
-  /// An empty file with the folders that it lies in.
+  /// Creates an empty file, and the folders above it.
   std::string file(const std::string& name) const {
     const fs::path path = fs::path(path_) / name;
     fs::create_directories(path.parent_path());
@@ -90,7 +90,7 @@ TEST_CASE("a wheel's folder, a toolkit's and an environment hold the toolkit's l
   };
   CHECK(first(NvidiaLibrary::cublas, 13, 4) ==
         std::vector<std::string>{cublas_13, cublas_12, "libcublas.so.13", "libcublas.so.12"});
-  // A driver of CUDA 12 has no use for what is newer.
+  // A driver of CUDA 12 cannot use newer libraries.
   CHECK(first(NvidiaLibrary::cublas, 12, 2) ==
         std::vector<std::string>{cublas_12, "libcublas.so.12"});
   CHECK(first(NvidiaLibrary::nvrtc, 13, 2) == std::vector<std::string>{of_toolkit, nvrtc_12});

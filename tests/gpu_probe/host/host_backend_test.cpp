@@ -20,7 +20,7 @@
 namespace stowage::test {
 namespace {
 
-/// The signal that a child dies of when it writes a byte at `at`; 0: it lives.
+/// The signal that ends a child process that writes a byte at `at`; 0: none does.
 int signal_of_write(std::byte* at) {
   const pid_t child = fork();
   if (child == 0) {
@@ -34,9 +34,9 @@ int signal_of_write(std::byte* at) {
 }
 
 /// The host backend with a kernel that writes past its first result.
-class Careless final : public WrappedBackend {
+class OverrunningBackend final : public WrappedBackend {
  public:
-  explicit Careless(Kernel kernel) : kernel_(kernel) {}
+  explicit OverrunningBackend(Kernel kernel) : kernel_(kernel) {}
   Result<Ticket> run(const KernelCall& call) override {
     auto ticket = WrappedBackend::run(call);
     const TensorArgument& y = call.writes.front();
@@ -88,7 +88,7 @@ TEST_CASE("late copies take place when they are waited for, in their lane's orde
     CHECK(gpu[0] == (is_late ? std::byte{1} : std::byte{2}));
     CHECK(backend->copied(Direction::h2d).copies == (is_late ? 0 : 2));
     REQUIRE(backend->compute_waits_for(std::array{*second}).has_value());
-    CHECK(gpu[0] == (is_late ? std::byte{3} : std::byte{2}));  // the first went before it
+    CHECK(gpu[0] == (is_late ? std::byte{3} : std::byte{2}));  // the first copy went before it
     CHECK(gpu[8] == std::byte{3});
     CHECK(backend->copied(Direction::h2d).copies == 2);
     CHECK(backend->copied(Direction::h2d).bytes == 16_B);
@@ -145,7 +145,7 @@ TEST_CASE("a fill writes its bytes and no others") {
 TEST_CASE("a kernel that writes past its result is found in the padded run, by name") {
   const StepGraph graph = step_of(mlp, sgd_momentum());
   const Plan plan = resident_plan(graph, 4);
-  Careless backend(Kernel::relu_forward);
+  OverrunningBackend backend(Kernel::relu_forward);
   const auto done = execute(plan, backend, {.padded = true, .timing = {}});
   REQUIRE(done.has_value());
   REQUIRE(done->overruns.size() == 1);
@@ -157,7 +157,7 @@ TEST_CASE("a kernel that writes past its result is found in the padded run, by n
 
 TEST_CASE("without a GPU the cuda backend says what is missing, with one it opens") {
   const auto devices = cuda_devices();
-  const auto backend = open_cuda_backend(usual_cuda_setup(""));
+  const auto backend = open_cuda_backend(default_cuda_setup(""));
   REQUIRE(backend.has_value() == devices.has_value());
   if (devices) {
     CHECK((*backend)->name() == "cuda: " + devices->front().name);

@@ -1,5 +1,5 @@
-// Fused attention against attention as it is written down, in double: what the cases of PyTorch's
-// do not have, and lengths that are no multiple of a tile.
+// Compares fused attention with its definition in double: cases that PyTorch's do not have, and
+// lengths that are not multiples of a tile.
 #include "gpu_probe/kernels/bodies/attention.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ struct AttentionSample {
   Sizes bias = {};  ///< empty: none
 };
 
-/// Rows that are hardly like each other, so that no sum is what is left of large numbers.
+/// A tensor whose rows differ much, so that no sum is a small difference of large numbers.
 Tensor wavy(const Sizes& shape, double phase) {
   Tensor result = unwritten(shape);
   for (std::size_t i = 0; i < result.floats.size(); ++i) {
@@ -35,7 +35,7 @@ Tensor wavy(const Sizes& shape, double phase) {
 
 std::size_t at(I i) { return static_cast<std::size_t>(i); }
 
-/// A call's tensors, and what they should become.
+/// A call's tensors, and their expected values.
 struct Attention {
   const AttentionSample& sample;
   Tensor q, k, v, dy, bias;
@@ -82,7 +82,8 @@ struct Attention {
     return at(offset);
   }
 
-  /// One row of scores: its part of everything.
+  /// Adds what one row of scores contributes to all expected values: computes the row's weights,
+  /// then its parts of y, dv, and of the gradients of q, k and the bias.
   void work_out(I line) {
     const AttentionSample& s = sample;
     const I query = line % s.queries, head = line / s.queries % s.heads,
@@ -203,7 +204,7 @@ TEST_CASE("fused attention is what its formula says, and so are all its gradient
   }
 }
 
-// A row's weights are the same wherever all its scores are larger by as much.
+// A row's weights do not change when the same number is added to all its scores.
 TEST_CASE("a bias that is the same for all keys changes nothing and has no gradient") {
   for (const Sizes& shape : {Sizes{35, 1}, Sizes{2, 1, 1}, Sizes{1, 1}}) {
     const AttentionSample sample{.name = "", .queries = 35, .keys = 34, .causal = true};
@@ -239,7 +240,7 @@ TEST_CASE("a query that sees nothing gets zeros, and one that meets a NaN gets i
       {&dq, &dk, &dv, &dbias});
   CHECK(std::vector<float>(dq.floats.begin(), dq.floats.begin() + 4) == std::vector<float>(4, 0));
   CHECK(std::vector<float>(dk.floats.begin() + 4, dk.floats.begin() + 8) ==
-        std::vector<float>(4, 0));  // nobody sees that key
+        std::vector<float>(4, 0));  // no query sees that key
   for (const Tensor* gradient : {&dq, &dk, &dv, &dbias}) {
     for (const float value : gradient->floats) CHECK(std::isfinite(value));
   }

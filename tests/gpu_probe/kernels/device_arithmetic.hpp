@@ -1,4 +1,4 @@
-// A call in a device's arithmetic and with arguments of any type, one thread a group.
+// Runs a call in a device's arithmetic, with arguments of any type and one thread in a group.
 #pragma once
 
 #include <doctest/doctest.h>

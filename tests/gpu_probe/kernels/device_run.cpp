@@ -21,14 +21,15 @@ DeviceDistances distances;
 struct Format {
   DataType type;
   std::size_t bytes;
-  /// Of the largest value of a result: some units in the last place of what is computed in, or of
-  /// what it is rounded to.
+  /// Relative to a result's largest value: some units in the last place of the type of the
+  /// computation, or of the result's type.
   double tolerance;
   double DeviceDistances::*largest;
 };
 constexpr std::array formats{
     Format{DataType::float32, 4, 1e-5, &DeviceDistances::float32},
-    Format{DataType::float64, 8, 1e-6, &DeviceDistances::float64},  // the host's are of float32
+    Format{DataType::float64, 8, 1e-6,
+           &DeviceDistances::float64},  // the host's libraries round to float32
     Format{DataType::float16, 2, 2e-3, &DeviceDistances::float16},
     Format{DataType::bfloat16, 2, 1.6e-2, &DeviceDistances::bfloat16}};
 
@@ -80,7 +81,8 @@ std::vector<float> rounded(const std::vector<float>& values, const Format& forma
   return from_format(in_format(values, format), format);
 }
 
-/// The libraries keep Adafactor's state in float32, whatever the parameter's format.
+/// Whether the call is Adafactor, whose state the libraries keep in float32 for any format of the
+/// parameter.
 bool keeps_float32_state(const DeviceCall& call) {
   const KernelCall named{.kernel = call.kernel, .attributes = &call.attributes};
   return call.kernel == Kernel::optimizer_update &&
@@ -90,7 +92,7 @@ bool keeps_float32_state(const DeviceCall& call) {
 /// The tensors of a call, each once.
 struct Tensors {
   std::vector<Tensor> all;
-  std::vector<bool> in_float32;            // whatever the format that is tried
+  std::vector<bool> in_float32;            // for every tried format
   std::vector<std::size_t> reads, writes;  // into `all`
 
   explicit Tensors(const DeviceCall& call) {
@@ -119,7 +121,7 @@ struct Tensors {
   }
 };
 
-/// What the host makes of the rounded arguments.
+/// The host's results for the rounded arguments.
 Tensors on_host(const DeviceCall& call, Tensors tensors, const Format& format) {
   for (std::size_t i = 0; i < tensors.all.size(); ++i) {
     tensors.all[i].floats = rounded(tensors.all[i].floats, tensors.format(i, format));
@@ -158,7 +160,8 @@ void run_in_threads(const kernels::Launch& launch, body::Index threads) {
   for (std::thread& thread : group) thread.join();
 }
 
-/// With one thread a group from the last index to the first, or with several.
+/// The device's results: with one thread in a group, from the last index to the first; or with
+/// several threads.
 Tensors on_device(const DeviceCall& call, Tensors tensors, const Format& format,
                   body::Index threads) {
   std::vector<std::vector<std::byte>> stored;
@@ -199,7 +202,8 @@ Tensors on_device(const DeviceCall& call, Tensors tensors, const Format& format,
   return tensors;
 }
 
-/// The largest difference over the largest value expected; equal infinities and two NaN are none.
+/// The largest difference divided by the largest expected value. Equal infinities do not differ,
+/// nor do two NaN.
 double difference(const std::vector<float>& actual, const std::vector<float>& expected) {
   double largest = 0, worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {

@@ -1,5 +1,6 @@
-// A kernel of our own run as a device runs it: in its arithmetic and formats, its indices in
-// another order, several threads a group; beside what the host makes of the same numbers.
+// Runs one of our own kernels as a device runs it: in a device's arithmetic and formats, with its
+// indices in another order and several threads in a group. Compares it with the host's results for
+// the same numbers.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace stowage::test {
 
-/// A call before it has run. `writes` are as the test has made them; where one is a read tensor,
-/// it is in its place.
+/// A call before it has run. `writes` are as the test has made them; one that is also a read tensor
+/// is written in place.
 struct DeviceCall {
   Kernel kernel;
   const Attributes& attributes;
@@ -17,12 +18,12 @@ struct DeviceCall {
   const std::vector<Tensor*>& writes;
 };
 
-/// Checks that results agree with the host's of the same, rounded, arguments, for float32, float64,
+/// Checks that results agree with the host's for the same rounded arguments, in float32, float64,
 /// float16 and bfloat16. Changes none of the tensors. Precondition: the kernel has a row, and the
-/// host takes the call.
+/// host accepts the call.
 void check_as_device(const DeviceCall& call);
 
-/// How far apart the results were at most, by format; printed by the last test.
+/// The largest difference of results, by format. The last test prints it.
 struct DeviceDistances {
   double float32 = 0, float64 = 0, float16 = 0, bfloat16 = 0;
   std::size_t calls = 0;

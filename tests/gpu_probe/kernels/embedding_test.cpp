@@ -1,4 +1,4 @@
-// The table's gradient, which a device collects in other ways than the host.
+// The gradient of an embedding's table, which a device collects in another way than the host.
 #include <cmath>
 
 #include "gpu_probe/kernels/bodies/floats.hpp"
@@ -20,13 +20,13 @@ Tensor quarters(const Sizes& shape) {
 }  // namespace
 
 TEST_CASE("a table's gradient is the sum of what arrives at each row") {
-  // Few rows, and tables of one and of several rows a tile; columns that a group of four has at
-  // once, and more.
+  // Few rows; tables with one row and with several rows in a tile; columns that a group of four
+  // holds at once, and more.
   for (const std::int64_t rows : {3, 100, 1100}) {
     for (const std::int64_t width : {1, 6, 40}) {
       Tensor indices = integer_tensor({2, 75}, std::vector<std::int64_t>(150));
       for (std::size_t i = 0; i < 150; ++i) {
-        // A few rows often, others seldom, the last one once.
+        // A few rows come often, others seldom, and the last one once.
         const auto at = static_cast<std::int64_t>(i);
         indices.integers[i] = i == 7 ? rows - 1 : i % 10 == 0 ? 2 : at * at % rows;
       }
@@ -51,7 +51,7 @@ TEST_CASE("a table's gradient is the sum of what arrives at each row") {
 }
 
 TEST_CASE("a row's gradient of 16 bits is rounded once, whatever arrives at it") {
-  // In bfloat16 256 + 1 is 256: added up in the format, the sum would stay there.
+  // In bfloat16 256 + 1 is 256: a sum in that format would stay there.
   constexpr std::size_t count = 1500, width = 3;
   Tensor indices = integer_tensor({count}, std::vector<std::int64_t>(count, 1));
   indices.integers[7] = 0;
@@ -73,7 +73,7 @@ TEST_CASE("a row's gradient of 16 bits is rounded once, whatever arrives at it")
               .has_value());
   for (std::size_t j = 0; j < width; ++j) {
     CHECK(body::widened(dw[j]) == 1);
-    CHECK(body::widened(dw[width + j]) == 1496);  // of 1499, to a multiple of 8
+    CHECK(body::widened(dw[width + j]) == 1496);  // 1499 rounded to a multiple of 8
   }
 }
 

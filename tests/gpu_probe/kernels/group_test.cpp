@@ -1,4 +1,4 @@
-// Groups of threads: what they exchange, with one thread and with many.
+// Groups of threads: the functions by which they exchange values, with one thread and with many.
 #include "gpu_probe/kernels/bodies/group.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What the losses' values against PyTorch do not show: formats of targets, targets that are no
+// Properties of losses that PyTorch's values do not show: formats of targets, targets that are no
 // class, parts.
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ Tensor spread(const Sizes& shape) {
   return x;
 }
 
-/// Every fifth is ignored.
+/// Targets, of which every fifth is ignored.
 Tensor some_targets(const Sizes& shape, std::size_t classes) {
   Tensor target = integer_tensor(shape, std::vector<std::int64_t>(elements(shape)));
   for (std::size_t i = 0; i < target.integers.size(); ++i) {
@@ -80,7 +80,7 @@ TEST_CASE("a target that is no class is refused on the host and makes NaN on a d
 }
 
 TEST_CASE("gradients of losses over classes do not depend on how elements are parted") {
-  // 19,200 elements: a device parts them, the host does not.
+  // 19,200 elements: a device divides them into parts, the host does not.
   for (const Sizes& shape : {Sizes{64, 50, 6}, Sizes{384, 50}, Sizes{2, 3, 3200}}) {
     Sizes positions = shape;
     positions.erase(positions.begin() + 1);
@@ -94,7 +94,7 @@ TEST_CASE("gradients of losses over classes do not depend on how elements are pa
       CHECK(loss.floats[0] > 0);
       Tensor dx = x;
       run(Kernel::cross_entropy_backward, attributes, {&dx, &target, &sums}, {&dx});
-      // Softmax and target both add up to 1 in each line.
+      // In each line softmax and target both have the sum 1.
       const double sum = std::accumulate(dx.floats.begin(), dx.floats.end(), 0.0);
       CHECK(std::abs(sum) < 1e-3);
     }
@@ -109,7 +109,7 @@ TEST_CASE("the loss of a sure prediction keeps its digits, and infinite logits m
   Tensor loss = unwritten({}), sums = unwritten({1});
   run(Kernel::cross_entropy_forward, {}, {&x, &target}, {&loss, &sums});
   const double expected = std::log1p(2 * std::exp(-3.0));
-  // The difference of sums[0] and 1000 in float32 would be 1e-4 of it away.
+  // In float32 the difference of sums[0] and 1000 would be off by 1e-4 of itself.
   CHECK(loss.floats[0] == doctest::Approx(expected).epsilon(1e-6));
   CHECK(sums.floats[0] == static_cast<float>(1000 + expected));
 

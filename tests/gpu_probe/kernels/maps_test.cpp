@@ -1,4 +1,4 @@
-// Padding and resampling: what takes its value from where, found from either side.
+// Padding and resampling: which element takes its value from which, found from both sides.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Losses that compare element by element, at their kinks and bounds, against their definitions.
+// Compares pointwise losses with their definitions, at their kinks and bounds.
 #include <cmath>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// Windows both ways, and pooling where a window is large.
+// Windows, from outputs and from inputs, and pooling with large windows.
 #include <cmath>
 
 #include "gpu_probe/kernels/bodies/windows.hpp"
@@ -14,7 +14,7 @@ bool holds(const body::Window& window, std::int64_t i) {
   return false;
 }
 
-/// The pairs of an output and an input of its window, found from either side, are the same.
+/// Whether the pairs of an output and an input in its window are the same from both sides.
 bool same_from_both_sides(const body::WindowAxis& axis) {
   for (std::int64_t o = 0; o < axis.out; ++o) {
     const body::Window window = axis.window(o);
@@ -106,7 +106,7 @@ TEST_CASE("windows with holes between their taps pool both ways") {
                                                {"stride", Sizes{2, 2}},
                                                {"padding", Sizes{1, 0}},
                                                {"dilation", Sizes{3, 2}}});
-  // The definition: of each window the largest, which the gradient goes to.
+  // The definition: each window's largest element, which gets the gradient.
   Tensor y = unwritten({1, 2, 3, 3}), indices = integer_tensor(y.shape, Sizes(18));
   Tensor dy = waves(y.shape);
   run(Kernel::max_pool_forward, attributes, {&x}, {&y, &indices});

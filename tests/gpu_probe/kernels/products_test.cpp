@@ -1,4 +1,5 @@
-// Matrix products as batches: how many a call takes, and that they are the call, term by term.
+// Matrix products as batches: how many a call has, and that together they compute the call, term by
+// term.
 #include "gpu_probe/kernels/rows/products.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ float at(const kernels::Matrices& matrices, std::int64_t batch, std::int64_t row
   return data[batch * matrices.distance + in_row * matrices.columns + in_column];
 }
 
-/// As the header says it.
+/// Computes a product by its definition.
 void run_plainly(const kernels::Product& p) {
   for (std::int64_t i = 0; i < p.batch; ++i) {
     for (std::int64_t row = 0; row < p.m; ++row) {

@@ -1,6 +1,6 @@
-// Recurrent layers as a device runs them, products by a cuBLAS that follows its definition and
-// cells of our own between them, against the host's: forward and backward, and each on what the
-// other side kept. Nothing of it has run on a GPU.
+// Compares recurrent layers as a device runs them, with products by a pretended cuBLAS and cells of
+// our own, with the host's: forward and backward, each also on the reserve of the other side.
+// Nothing here runs on a GPU.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace stowage::test {
 namespace {
 
-/// A tensor with its bytes, which start as NaN and stay where they are.
+/// A tensor with its own bytes, which are NaN at first and do not move.
 struct Held {
   Held(Sizes shape, DataType type)
       : bytes(elements(shape) * static_cast<std::size_t>(element_size(type)), std::byte{0xFF}),
@@ -152,7 +152,7 @@ void run_case(void (*run)(const KernelCall&), const RnnCase& c, Kernel kernel, c
        .workspace_bytes = {}});
 }
 
-/// Over the largest magnitude; all of both must be finite.
+/// The largest difference divided by the largest magnitude; all values must be finite.
 double apart(const TensorArgument& actual, const TensorArgument& expected) {
   const body::Floats a = kernels::any_floats(actual), e = kernels::any_floats(expected);
   double largest = 0, worst = 0;
@@ -178,6 +178,8 @@ double tolerated(DataType type) {
                                       : 0x1p-10;
 }
 
+// Runs forward on both sides and compares results and reserves. Then runs backward on each side
+// with the reserve of the other, and compares the gradients with the host's own.
 void check_case(const RnnCase& c) {
   INFO(c.cell, ", ", c.layers, " layers, ", c.directions, " directions, ",
        std::string(to_string(c.type)));

@@ -1,5 +1,5 @@
-// Calls of a device that fail, and kernels of the CPU beside it: what failed is named, no lane
-// waits for ever, all memory is given back, and the backend can be used again.
+// Failing calls of a device, and failing kernels of the CPU beside it: the failure is named, no
+// lane waits for ever, all memory is freed, and the backend can be used again.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -18,7 +18,7 @@ namespace {
 struct Outcome {
   long calls = 0;
   std::string failed_call;
-  std::string message;  ///< "": it ran
+  std::string message;  ///< "": the run succeeded
   std::string again;    ///< of a second run on the same backend
 };
 
@@ -65,7 +65,8 @@ TEST_SUITE("lanes") {
                                               .run = tested_kernels()},
                                              options);
           REQUIRE(!failed.failed_call.empty());
-          // Two calls are made while nobody can be told: the first of a run ends what was before.
+          // Two calls happen where no error can be returned: the first call of a run stops the
+          // earlier one.
           const bool unheard = n == 1;
           const std::string said = failed.failed_call + " fails with error 719";
           if (!unheard || fails_on) {

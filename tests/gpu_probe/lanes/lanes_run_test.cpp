@@ -1,5 +1,5 @@
-// The backend for devices with lanes, over threads with delays: planned steps must leave the
-// resident step's bits, and nothing may touch what it has not waited for.
+// The backend for lanes, on threads with delays: planned steps must leave the same bits as the
+// resident step, and nothing may use memory without having waited for it.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -37,11 +37,11 @@ struct Seen {
   long kernels = 0, copies = 0, waits = 0;
 };
 
-/// Plans are drawn as well: what crosses, what the CPU computes, and when.
+/// Runs plans that are drawn at random too: what is copied, what the CPU computes, and when.
 Seen run_seeds(const char* model, const LoweringSettings& settings, std::int64_t steps,
                Precision precision = Precision::fp32) {
   const StepGraph graph = step_of(model, settings, precision);
-  // Where products are not the same ones, 16 bits round otherwise now and then.
+  // Where products are computed in another way, 16-bit results sometimes round differently.
   const bool is_coarse = tested_tolerance() > 0 && precision != Precision::fp32;
   const double tolerance = is_coarse ? gpu_tolerance(graph) : tested_tolerance();
   Seen seen;
@@ -81,8 +81,8 @@ TEST_SUITE("lanes") {
     };
     run(mlp, sgd_momentum(), 1);
     run(mlp, adamw(2), 3);
-    // The gradient of a key's bias is 0 but for rounding, and AdamW makes a step of its sign: only
-    // where the products are the same ones.
+    // The gradient of a key's bias is 0 except for rounding, and AdamW's step follows its sign. So
+    // AdamW runs only where products are computed in the same way.
     run(small_gpt2, has_convolutions() ? adamw() : sgd_momentum(), 1);
     if (has_convolutions()) {
       run(small_cnn, sgd_momentum(), 2);
@@ -117,7 +117,7 @@ TEST_SUITE("lanes") {
           CHECK(span.end >= span.begin);
         }
       }
-      // What a node on the GPU's lane took is not told before what was ahead of it on the lane.
+      // The times of a node on the GPU's lane come after those of the nodes before it.
       double last = 0;
       for (std::size_t i = 0; i < times.nodes.size(); ++i) {
         if (device_of(plan, plan.nodes[i]) == Device::cpu) continue;

@@ -1,6 +1,6 @@
-// Mistakes put into the lanes on purpose: a wait that is lost, a copy moved early, memory given
-// back while it is in use. Each must be found, whatever the delays. Not under ThreadSanitizer,
-// which would report what is meant.
+// Deliberate mistakes in the lanes: a lost wait, a copy that runs early, memory that is freed while
+// it is in use. Each must be found, whatever the delays. Not under ThreadSanitizer, which would
+// report them itself.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace {
 
 constexpr ExecutionOptions clean{.clean = true};
 
-/// Forgets what the n-th copy, or wait of the compute lane, is to come after.
-class HastyBackend final : public WrappedBackend {
+/// Drops the tickets that the n-th copy, or the n-th wait of the compute lane, is to wait for.
+class EarlyBackend final : public WrappedBackend {
  public:
-  HastyBackend(std::unique_ptr<Backend> inner, long copy, long wait)
+  EarlyBackend(std::unique_ptr<Backend> inner, long copy, long wait)
       : WrappedBackend(std::move(inner)), copy_(copy), wait_(wait) {}
 
   [[nodiscard]] bool was_hasty() const { return hasty_; }
@@ -74,8 +74,8 @@ TEST_SUITE("lanes") {
         ++found[made.diary->lost_wait];
       }
     }
-    // Nothing on the compute lane touches what the CPU has touched but by a copy, which waits for
-    // the CPU itself.
+    // The compute lane uses memory that the CPU has used only through a copy, which itself waits
+    // for the CPU.
     for (const std::string kind :
          {"compute for an event", "h2d for an event", "h2d for the CPU", "d2h for an event"}) {
       CAPTURE(kind);
@@ -93,7 +93,7 @@ TEST_SUITE("lanes") {
       for (long n = 1; n <= 60; ++n) {
         auto made = threaded_device({.seed = 11});
         {
-          HastyBackend backend(laned_backend(std::move(made.device), made.run_on_cpu),
+          EarlyBackend backend(laned_backend(std::move(made.device), made.run_on_cpu),
                                copies ? n : 0, copies ? 0 : n);
           REQUIRE(execute(plan, backend, clean).has_value());
           hasty += backend.was_hasty() ? 1 : 0;
@@ -115,7 +115,7 @@ TEST_SUITE("lanes") {
     for (int i = 0; i < 8; ++i) {
       REQUIRE(made.device->copy(Lane::h2d, *gpu, *host, 1_KiB).has_value());
     }
-    // What runs there has no use for the block that goes.
+    // The work there does not use the block that is freed.
     const auto other = made.device->allocate_host(1_KiB, 1_KiB);
     REQUIRE(other.has_value());
     made.device->free_host(*other);

@@ -25,7 +25,8 @@ void RaceBook::access(Actor actor, const std::byte* begin, std::int64_t bytes, b
     if (!in_order && (writes || earlier.writes)) {
       races_.push_back(what + " beside " + earlier.what);
     }
-    // Whoever is in order with a write of all these bytes is in order with what was before it.
+    // An access that is in order with a write of all these bytes is in order with everything before
+    // it.
     return in_order && writes && begin <= earlier.begin && earlier.end <= end;
   });
   accesses_.push_back({actor, ++mine[index(actor)], begin, end, writes, what});

@@ -1,8 +1,8 @@
-// RaceBook: who touched which bytes, and what each had waited for before.
+// RaceBook: records who accessed which bytes, and what each had waited for before.
 //
-// Vector clocks, as race detectors keep them: two accesses of which one writes are in order only
-// where a chain of waits leads from one to the other, however the clock on the wall had them. So a
-// wait that is missing is found whatever the delays.
+// It keeps vector clocks, as race detectors do: two accesses, one of them a write, are in order
+// only if a chain of waits leads from one to the other, whatever their real times were. So a
+// missing wait is found with any delays.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace stowage::test {
 
-/// Whoever acts beside others: three lanes of a device, the CPU's lane, the host's own thread.
+/// Those that work at the same time: three lanes of a device, the CPU's lane, the host's own
+/// thread.
 enum class Actor : std::uint8_t { compute, h2d, d2h, cpu, host };
 inline constexpr std::size_t actor_count = 5;
 
@@ -23,11 +24,11 @@ using VectorClock = std::array<std::uint64_t, actor_count>;
 class RaceBook {
  public:
   [[nodiscard]] const VectorClock& clock(Actor actor) const { return clocks_[index(actor)]; }
-  /// The actor has waited for what had this clock. Whether that told it anything new.
+  /// The actor has waited for work with this clock. Returns whether it learnt anything new.
   bool acquire(Actor actor, const VectorClock& clock);
   void access(Actor actor, const std::byte* begin, std::int64_t bytes, bool writes,
               const std::string& what);
-  /// Memory is another's from here on.
+  /// Forgets accesses to memory that was freed.
   void forget(const std::byte* begin, std::int64_t bytes);
 
   [[nodiscard]] const std::vector<std::string>& races() const { return races_; }

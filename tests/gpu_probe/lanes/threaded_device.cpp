@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "estimator/step/kernel_table.hpp"
-#include "gpu_probe/backend/kept_call.hpp"
+#include "gpu_probe/backend/owned_call.hpp"
 
 namespace stowage::test {
 namespace {
@@ -32,7 +32,7 @@ Bytes bytes_of(const TensorArgument& tensor) {
   return Bytes(elements * element_size(tensor.type));
 }
 
-/// What the call reads and writes. Precondition: the diary is held.
+/// Records the call's accesses. Precondition: the diary's mutex is held.
 void note_accesses(RaceBook& book, Actor actor, const KernelCall& call) {
   const std::string what(to_string(call.kernel));
   for (const TensorArgument& tensor : call.reads) {
@@ -46,7 +46,7 @@ void note_accesses(RaceBook& book, Actor actor, const KernelCall& call) {
   }
 }
 
-/// A thread that does one thing after the other, sometimes late.
+/// A thread that runs one job after the other, sometimes with a delay.
 class LaneThread {
  public:
   LaneThread(std::uint64_t seed, int longest_delay)
@@ -100,7 +100,7 @@ class LaneThread {
 
   std::mt19937_64 random_;
   int longest_delay_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   bool stops_ = false;
@@ -206,7 +206,7 @@ class ThreadedLanes final : public LaneDevice {
   }
   [[nodiscard]] Result<void> launch(const KernelCall& call) override {
     if (auto ok = may("launch"); !ok) return ok;
-    push(Lane::compute, [this, kept = std::make_shared<KeptCall>(call)] {
+    push(Lane::compute, [this, kept = std::make_shared<OwnedKernelCall>(call)] {
       {
         const std::lock_guard lock(diary_->mutex);
         ++diary_->kernels;
@@ -271,7 +271,7 @@ class ThreadedLanes final : public LaneDevice {
     return std::ranges::all_of(threads_, [](const auto& thread) { return thread->is_idle(); });
   }
 
-  /// Of the call that is being made.
+  /// The error of the call that is being made.
   [[nodiscard]] Result<void> may(const char* call) const {
     const std::lock_guard lock(diary_->mutex);
     if (!failure_.empty()) return tl::unexpected(failure_);
@@ -280,7 +280,7 @@ class ThreadedLanes final : public LaneDevice {
     if (failing == 0 || (settings_.fails_on ? number < failing : number != failing)) return {};
     if (diary_->failed_call.empty()) diary_->failed_call = call;
     if (settings_.fails_on && call == std::string_view("wait_for")) {
-      // A lost device leaves no one waiting.
+      // On a lost device nobody waits any more.
       dead_ = true;
       changed_.notify_all();
     }
@@ -307,7 +307,7 @@ class ThreadedLanes final : public LaneDevice {
     blocks_.erase(found);
   }
 
-  /// What is queued comes after what the host had done and waited for.
+  /// Queues a job, which comes after everything that the host has done and waited for.
   void push(Lane lane, std::function<void()> job) {
     VectorClock clock;
     {
@@ -327,7 +327,7 @@ class ThreadedLanes final : public LaneDevice {
     const std::lock_guard lock(diary_->mutex);
     return ++diary_->waits == settings_.lost_wait;
   }
-  /// Precondition: the diary is held, as in the next.
+  /// Precondition: the diary's mutex is held; also for the next function.
   [[nodiscard]] bool is_news(Lane lane, const VectorClock& clock) const {
     RaceBook asked;
     asked.acquire(actor_of(lane), diary_->book.clock(actor_of(lane)));
@@ -348,8 +348,8 @@ class ThreadedLanes final : public LaneDevice {
   std::map<std::int64_t, Reached> reached_;  // by event
   std::map<std::uint64_t, VectorClock> signal_clocks_;
   std::uint64_t signal_ = 0;
-  Diagnostics failure_;                                 // of a kernel; all calls behind it fail
-  mutable bool dead_ = false;                           // lanes wait no more
+  Diagnostics failure_;                                 // of a kernel; all later calls fail
+  mutable bool dead_ = false;                           // lanes do not wait any more
   std::array<std::unique_ptr<LaneThread>, 3> threads_;  // the last member
 };
 

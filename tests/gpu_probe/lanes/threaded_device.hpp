@@ -1,8 +1,8 @@
-// A device whose lanes are threads of this machine: each does what it is given in its order, with
-// delays drawn from a seed. Its kernels are the host's. What runs on it has not run on a GPU.
+// ThreadedDevice: a device whose lanes are threads of this machine. Each runs its work in order,
+// with delays drawn from a seed. Its kernels are the host's. Nothing here runs on a GPU.
 //
-// It also watches: who touches what without having waited (race_book.hpp), memory given back while
-// it is in use or not at all. Any of its calls can be made to fail, any wait of a lane to be lost.
+// It also watches: memory that is used without waiting (race_book.hpp), memory that is freed while
+// in use or never. Any call can be made to fail, and any wait of a lane to be lost.
 #pragma once
 
 #include <memory>
@@ -19,26 +19,26 @@ namespace stowage::test {
 
 struct DeviceSettings {
   std::uint64_t seed = 0;  ///< of the delays
-  int longest_delay = 50;  ///< microseconds, before one piece of work in eight; 0: none at all
-  long failing_call = 0;   ///< of the calls that may fail, from 1; 0: none
-  bool fails_on = false;   ///< so do all calls behind it: the device is lost
-  long lost_wait = 0;      ///< of the waits of lanes, from 1; 0: none
+  int longest_delay = 50;  ///< microseconds, before one job in eight; 0: no delays
+  long failing_call = 0;   ///< its number among the calls that may fail, from 1; 0: none
+  bool fails_on = false;   ///< all later calls fail too: the device is lost
+  long lost_wait = 0;      ///< its number among the waits of lanes, from 1; 0: none
   RunKernel run = run_host_kernel;
 };
 
-/// What has happened; it outlives the device.
+/// What has happened on a device. Outlives the device.
 struct DeviceDiary {
-  std::mutex mutex;  ///< of all that follows; held by the tests' own readers too while lanes run
+  std::mutex mutex;  ///< guards all that follows; tests hold it too while lanes run
   long calls = 0, waits = 0, kernels = 0, copies = 0;
-  std::string failed_call;       ///< the first
+  std::string failed_call;       ///< the name of the first
   std::string lost_wait;         ///< "compute for h2d"
-  bool lost_was_needed = false;  ///< nothing else would have made the lane wait
-  std::int64_t blocks = 0;       ///< of memory, not given back
+  bool lost_was_needed = false;  ///< whether nothing else made the lane wait
+  std::int64_t blocks = 0;       ///< of memory that were not freed
   std::vector<std::string> misuses;
   RaceBook book;
 };
 
-/// The device, and how a kernel runs on the CPU's lane beside it.
+/// A device, and the function that runs kernels on the CPU's lane beside it.
 struct ThreadedDevice {
   std::shared_ptr<DeviceDiary> diary;
   std::unique_ptr<LaneDevice> device;

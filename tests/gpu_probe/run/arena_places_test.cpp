@@ -14,7 +14,7 @@ struct Block {
   Bytes begin, end;
 };
 
-/// Everything on the GPU with its canaries.
+/// All residences and workspaces on the GPU, with their canaries.
 std::vector<Block> padded_blocks(const Plan& plan, const ArenaPlaces& places) {
   std::vector<Block> blocks;
   const auto add = [&](StepRange steps, Bytes offset, Bytes bytes) {

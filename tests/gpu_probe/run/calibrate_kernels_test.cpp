@@ -1,5 +1,5 @@
-// On the host backend, whose "GPU" is the host: what is measured says nothing about a card, but how
-// it is measured, fitted and written down is the same.
+// Calibrates kernels on the host backend, whose "GPU" is the host. The measured values say nothing
+// about a card, but they are measured, fitted and written in the same way.
 #include "gpu_probe/run/calibrate_kernels.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 
 const std::string models = testing::source_path("/configs/models");
 
-/// Refuses what is not float32, as a backend without such kernels does.
+/// Refuses other types than float32, like a backend without such kernels.
 class SingleBackend final : public test::WrappedBackend {
   Result<Ticket> run(const KernelCall& call) override {
     if (!call.reads.empty() && call.reads[0].type == DataType::bfloat16) {
@@ -72,7 +72,7 @@ TEST_CASE("where nothing can be timed the first reason is told") {
 
 TEST_CASE("the usual samples are shipped models in two formats") {
   for (const double capability : {7.5, 9.0}) {
-    const std::vector<SampledStep> samples = usual_samples(capability);
+    const std::vector<SampledStep> samples = default_samples(capability);
     CHECK(samples.size() == 16);
     CHECK(samples.front().precision == Precision::fp32);
     CHECK(samples.back().precision == (capability < 8 ? Precision::fp16 : Precision::bf16));

@@ -1,5 +1,5 @@
-// The run for the times: what is between its first kernel or copy and its last, and what is made of
-// the backend's events.
+// The clean run, for the times: what happens between its first kernel or copy and its last, and how
+// the backend's events become times.
 #include <doctest/doctest.h>
 
 #include "gpu_probe/run/executor.hpp"
@@ -10,7 +10,7 @@
 namespace stowage::test {
 namespace {
 
-/// Counts what touches the GPU's memory between the first piece of work and synchronize().
+/// Counts accesses to the GPU's memory between the first kernel or copy and synchronize().
 class WatchedBackend final : public WrappedBackend {
  public:
   [[nodiscard]] int accesses() const { return accesses_; }
@@ -59,7 +59,7 @@ TEST_CASE("a clean run has nothing but kernels and copies between its first and 
   CHECK(backend.accesses() == 0);
   CHECK(clean->completed);
   CHECK(clean->violations.empty());
-  // Its numbers are the poisoned run's: those that are there at the step's end.
+  // Its results at the step's end are those of the poisoned run.
   CHECK(!clean->results.empty());
   for (const auto& [storage, value] : clean->results) {
     CHECK((value == poisoned->results.at(storage)));
@@ -78,7 +78,7 @@ TEST_CASE("an execution has the times of all its kernels and copies") {
     REQUIRE(times.nodes.size() == graph.nodes.size());
     REQUIRE(times.copies.size() == plan.transfers.size());
     for (const TimeSpan& node : times.nodes) CHECK(node.begin <= node.end);
-    // Each processor does one thing after the other: the GPU in the step's order.
+    // Each processor runs one kernel after the other: the GPU in the step's order.
     for (const Device device : {Device::gpu, Device::cpu}) {
       std::vector<TimeSpan> lane;
       for (std::size_t i = 0; i < times.nodes.size(); ++i) {

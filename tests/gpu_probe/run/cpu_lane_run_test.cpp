@@ -1,5 +1,5 @@
-// Plans whose CPU's nodes run beside the GPU's: the same bits as where the GPU waits for each, and
-// windows that are too wide are found.
+// Plans whose nodes on the CPU run beside those of the GPU: they leave the same bits as when the
+// GPU waits for each, and windows that are too wide are found.
 #include <doctest/doctest.h>
 
 #include <algorithm>

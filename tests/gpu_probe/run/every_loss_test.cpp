@@ -1,4 +1,5 @@
-// A small step of each loss: its value against the definition's slopes, and as drawn plans.
+// A small step of each loss: its gradients compared with the slopes of its value, and its results
+// under random plans.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the catalogue's rows emit is what the host kernels take: a small step of each operator, run
-// with everything resident.
+// The host kernels take what the catalogue's rows lower to: a small step of each operator, run with
+// everything resident.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace stowage::test {
 namespace {
 
-/// Whole storages, row-major, as kernel_list.hpp promises.
+/// Checks that tensors are whole storages and row-major, as kernel_list.hpp promises.
 void check_plain(const StepGraph& graph) {
   for (const KernelNode& node : graph.nodes) {
     for (const auto* views : {&node.reads, &node.writes}) {
@@ -58,7 +58,7 @@ TEST_CASE("a step of every operator runs, and its numbers are finite") {
       CHECK(any);
       ++gradients;
     }
-    CHECK(gradients >= 4);  // of the stem and the head
+    CHECK(gradients >= 4);  // those of the stem and the head
   }
 }
 

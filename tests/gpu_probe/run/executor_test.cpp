@@ -1,5 +1,5 @@
-// A hand-made plan, run; then the same with mistakes, each of which the run itself must find: by
-// its own book, by name, and, where it goes on regardless, by the numbers.
+// A plan made by hand is run; then the same plan with mistakes. The run must find each mistake
+// itself: by its own book, with names, and, if it goes on, by the results.
 #include "gpu_probe/run/executor.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ StepGraph chain_step() {
   return step_of(chain, settings);
 }
 
-/// Finds things of the plan by name.
+/// A plan whose parts are found by name.
 struct ChainPlan {
   Plan plan;
 
@@ -70,7 +70,7 @@ struct ChainPlan {
 
 constexpr std::int64_t batch = 4;
 
-// Weights take 256 bytes, activations of 4 x 8 floats 128; everything is 256 bytes apart.
+// Weights have 256 bytes, activations of 4 x 8 floats 128; places are 256 bytes apart.
 ChainPlan chain_plan(const StepGraph& graph) {
   ChainPlan made;
   Plan& plan = made.plan;
@@ -111,7 +111,7 @@ Execution run(const Plan& plan, const ExecutionOptions& options = {}) {
   return *execution;
 }
 
-/// Whether the output is what it is with everything resident.
+/// Whether the output is the same as with everything resident.
 bool right_output(const StepGraph& graph, const Execution& execution) {
   const auto reference = run_resident_step(graph, batch);
   REQUIRE(reference.has_value());
@@ -121,7 +121,8 @@ bool right_output(const StepGraph& graph, const Execution& execution) {
 
 constexpr CopyTiming early{false, false}, late{true, true};
 
-/// The mistake is named, and the numbers are wrong when the run goes on in the given way.
+/// Checks that the mistake is named and, when the run goes on with this timing, that the results
+/// are wrong.
 void check_mistake(const Plan& plan, const StepGraph& graph, const std::string& violation,
                    CopyTiming timing) {
   const Execution stopped = run(plan);
@@ -257,7 +258,7 @@ TEST_CASE("a place outside the arena is found before anything runs") {
 TEST_CASE("a stale copy is found") {
   const StepGraph graph = step_of(mlp, sgd_momentum());
   Plan plan = resident_plan(graph, batch);
-  // One update runs on the CPU, and nothing is brought there or back.
+  // One update runs on the CPU, without any copies.
   const auto update = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const KernelNode& n) {
     return n.name == "update.fc1.weight";
   });

@@ -1,5 +1,5 @@
-// A backend whose n-th call fails, for every n: the execution ends there, says what failed, and
-// leaves a backend that the next execution can use.
+// A backend whose n-th call fails, for every n: the execution ends there, says what failed, and the
+// next execution can use the backend.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -86,7 +86,7 @@ class FailingBackend final : public WrappedBackend {
 
 constexpr int no_call = 1 << 30;
 
-/// What the executor says that it was about to do, without names.
+/// What the executor was doing according to the message, without names.
 std::string activity(const std::string& message) {
   const std::size_t quote = message.find('\'');
   return message.substr(0, std::min(quote, message.find(':')));

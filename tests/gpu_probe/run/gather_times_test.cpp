@@ -1,4 +1,4 @@
-// From a run's spans to times that plans are made with, and the two held against each other.
+// Makes the times that plans use from the spans of a run, and compares the two.
 #include "gpu_probe/run/gather_times.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 namespace stowage::test {
 namespace {
 
-/// Each node of step n takes n seconds, each copy n milliseconds a byte.
+/// Steps in which each node of step n takes n seconds and each copy n milliseconds a byte.
 std::vector<StepTimes> steps_of(const Plan& plan, const std::vector<double>& seconds) {
   std::vector<StepTimes> steps;
   for (const double each : seconds) {
@@ -57,7 +57,8 @@ TEST_CASE("on the host kernels that ran beside another count only where none ran
   const Plan plan = random_plan(step_of(small_cnn, sgd_momentum()), 2, 11);
   std::vector<StepTimes> steps = steps_of(plan, {2});
   CHECK(std::ranges::count(ran_alone(steps[0], plan), false) == 0);
-  // All of the CPU's nodes run before the GPU's, but the first, which lasts beside all of these.
+  // All nodes of the CPU run before those of the GPU, except for the first node, which runs beside
+  // all of these.
   std::size_t gpu = 0, cpu = 0;
   while (device_of(plan, plan.nodes[gpu]) != Device::gpu) ++gpu;
   while (device_of(plan, plan.nodes[cpu]) != Device::cpu) ++cpu;
@@ -70,7 +71,7 @@ TEST_CASE("on the host kernels that ran beside another count only where none ran
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     CHECK(alone[i] == (device_of(plan, plan.nodes[i]) == Device::cpu && i != cpu));
   }
-  // Once it ran alone, in another step, only that counts.
+  // If it ran alone in one step, only that step counts.
   steps.push_back(steps_of(plan, {2}).front());
   steps.push_back(steps.front());
   const std::string call = call_of(plan.step, plan.kernel(NodeId::of(gpu)));

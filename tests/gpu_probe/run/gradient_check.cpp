@@ -23,7 +23,7 @@ float element(const std::byte* data, std::size_t i) {
   return value;
 }
 
-/// The step's forward pass with a parameter moved by `length` times `direction`.
+/// The loss after the parameter has been moved by `length` times `direction`.
 double loss_of(const StepGraph& graph, std::int64_t batch, StorageId moved, const Vector& direction,
                double length) {
   std::vector<std::vector<std::byte>> values = initial_values(graph, batch);

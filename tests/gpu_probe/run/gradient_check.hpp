@@ -1,5 +1,5 @@
-// Gradients against differences of the loss: whether a step's backward pass is the derivative of
-// its forward pass, however its rows put kernels together.
+// check_gradients(): compares gradients with differences of the loss: whether a step's backward
+// pass is the derivative of its forward pass.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace stowage::test {
 
 struct GradientCheck {
   std::string parameter;
-  /// How far the loss's slopes along the gradient and along a random direction are from what the
-  /// gradient says; over the gradient's length, or a tenth of the step's longest gradient's, below
-  /// which a float32 loss says nothing.
+  /// How far the slopes of the loss along the gradient and along a random direction are from the
+  /// slopes that the gradient gives. Divided by the gradient's length, or by a tenth of the longest
+  /// gradient's, below which a float32 loss is too coarse.
   double along_error = 0, random_error = 0;
 };
 
-/// Of every parameter that has a gradient other than 0. Central differences of a step run with
-/// everything resident; `length` is how far the parameter is moved each way. Precondition: one
+/// Checks every parameter whose gradient is not 0, by central differences of a step with everything
+/// resident. `length`: how far the parameter is moved in each direction. Precondition: one
 /// micro-batch.
 [[nodiscard]] std::vector<GradientCheck> check_gradients(const StepGraph& graph, std::int64_t batch,
                                                          double length);

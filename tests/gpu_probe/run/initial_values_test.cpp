@@ -1,4 +1,4 @@
-// Values that what reads them first is defined for.
+// Initial values for which their first readers are defined.
 #include "gpu_probe/run/initial_values.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 namespace stowage::test {
 namespace {
 
-/// A step of single reads: each input is read by one kernel at one position.
+/// A step whose inputs are read by one kernel each, at one position.
 struct Reads {
   StepGraph graph;
 
@@ -59,7 +59,7 @@ void check_within(std::pair<float, float> range, float least, float most) {
   CHECK(range.second > most - (most - least) / 10);
 }
 
-constexpr float root = 1.7320508F;  // of 3: uniform values of variance 1
+constexpr float root = 1.7320508F;  // square root of 3: uniform values of variance 1
 
 }  // namespace
 

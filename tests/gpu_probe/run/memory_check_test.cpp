@@ -1,4 +1,5 @@
-// A device's memory around a run: a backend that says what a driver would. No GPU has a part in it.
+// The check of a device's memory around a run, on a backend that answers as a driver would. Nothing
+// here runs on a GPU.
 #include "gpu_probe/run/memory_check.hpp"
 
 #include <doctest/doctest.h>
@@ -11,10 +12,10 @@
 namespace stowage::test {
 namespace {
 
-/// A device of a gigabyte, of which a context takes 64 MiB, and what is loaded 32 more.
+/// A device of 1 GiB: a context takes 64 MiB of it, loaded kernels and libraries 32 more.
 class CountedBackend final : public WrappedBackend {
  public:
-  Bytes leaked;  ///< by each release
+  Bytes leaked;  ///< that each release() does not free
 
   Result<void> allocate(const ArenaSizes& sizes) override {
     arena_ = round_up(sizes.gpu, 2_MiB);
@@ -96,7 +97,7 @@ TEST_CASE("the arena's bytes and what lies outside it are held against the plan"
   plan.inputs.available = 1_GiB - 90_MiB;
   CHECK(checks(300_MiB)[2].passed);
   plan.inputs.available = 1_GiB;
-  CHECK(checks(300_MiB)[2].passed);  // within what is uncertain
+  CHECK(checks(300_MiB)[2].passed);  // within the uncertainty
   CHECK_FALSE(checks(360_MiB)[2].passed);
 }
 

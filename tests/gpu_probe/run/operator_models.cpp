@@ -32,8 +32,7 @@ constexpr OperatorModel operators[] = {
      "  - einsum: {from: [stem, stem, halved], equation: \"bid,bjd,dk->kbji\"}\n"
      "  - transpose: {axes: [1, 0, 2, 3]}\n"},
     {"einsum with a sum", "4, 5",
-     // A weight's first numbers follow the shape under which it is first read, in all formats
-     // alike.
+     // The shape under which a weight is first read decides its values, in all formats.
      "  - parameter: {name: v, shape: [4]}\n  - scale: {name: halved, factor: 0.5}\n"
      "  - einsum: {from: [stem, halved], equation: \"bid,j->bji\"}\n"},
     {"relu", "4, 5", "  - relu\n"},
@@ -178,7 +177,7 @@ constexpr OperatorModel operators[] = {
      "  - linear: {name: part, from: x, features: 3}\n"
      "  - slice: {name: rows, axis: 1, start: 2}\n"
      "  - slice_scatter: {from: [stem, rows], start: [0, 1, 2], in_place: true}\n"},
-    // Away from the steps: the loss has no slope there.
+    // Away from the steps of the function, where the loss has a slope.
     {"steps of a number", "4, 5",
      "  - scale: {name: small, factor: 0.02, offset: 0.3}\n  - floor: {name: a, from: small}\n"
      "  - ceil: {name: b, from: small}\n  - round: {name: c, from: small}\n"
@@ -300,7 +299,7 @@ constexpr OperatorModel operators[] = {
 
 std::span<const OperatorModel> operator_models() { return operators; }
 
-// The stem makes x a tensor that needs a gradient; the head makes any result one of three numbers.
+// The stem gives x a gradient. The head reduces any result to one of three numbers.
 std::string operator_description(const OperatorModel& model) {
   return std::string("model: ") + model.name + "\ninputs:\n  x: {shape: [batch, " + model.input +
          "]}\n  target: {shape: [batch, 3]}\nlayers:\n" +

@@ -1,5 +1,5 @@
-// A small model with each operator, and one with each loss: what a test needs to try them one by
-// one, forward and backward.
+// A small model with each operator, and one with each loss, for tests that run them one by one,
+// forward and backward.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace stowage::test {
 
 struct OperatorModel {
   const char* name;
-  const char* input;   ///< x's shape behind the batch
+  const char* input;   ///< x's shape without the batch
   const char* layers;  ///< lines of `layers:`; the first reads `stem`, whose inputs have gradients
 };
 
@@ -19,7 +19,7 @@ struct OperatorModel {
 struct LossModel {
   const char* name;
   const char* target;  ///< the input's shape and type
-  const char* layers;  ///< behind `head`, [batch, 4]
+  const char* layers;  ///< that follow `head`, [batch, 4]
   const char* loss;
 };
 

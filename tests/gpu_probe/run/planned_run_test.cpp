@@ -1,5 +1,5 @@
-// End to end: small networks, planned under tight budgets, run on the host backend, against the
-// step with everything resident. Every bit must be equal.
+// End to end: small networks are planned under tight budgets, run on the host backend, and compared
+// with the step with everything resident. Every bit must be equal.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -44,7 +44,7 @@ std::string failures_of_plan(const RunReport& report) {
   return text;
 }
 
-/// The proposals within a budget; none where the budget is below what a single operation needs.
+/// The proposals within a budget; none if a single operation needs more.
 std::vector<Plan> plans_within(const char* text, const LoweringSettings& settings, Bytes budget) {
   const auto source = rule_workspace_source(compute_capability);
   auto plans = make_plans(request_for(text, settings, budget), *source,

@@ -1,5 +1,5 @@
-// Steps in every precision: the kernels take what is lowered, what they make is float64's but for
-// rounding, and a plan leaves every bit of it.
+// Steps in every precision: the kernels accept what is lowered, the results are float64's except
+// for rounding, and a plan leaves every bit of them.
 #include "estimator/base/precision.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ constexpr std::array precisions{Precision::fp32,       Precision::fp64,      Pre
                                 Precision::bf16,       Precision::amp_fp16,  Precision::amp_bf16,
                                 Precision::mixed_fp16, Precision::mixed_bf16};
 
-/// What choose_step() makes of the precision.
+/// The settings with the master weights that choose_step() gives the precision.
 LoweringSettings with_masters(LoweringSettings settings, Precision precision) {
   if (has_master_weights(precision)) settings.optimizer.master_weights = MasterWeights::weights;
   return settings;
@@ -60,7 +60,8 @@ std::vector<std::vector<double>> results_in(const std::string& text, Precision p
   return numbers;
 }
 
-/// The largest difference, relative to a tensor's largest value or a tenth of the largest gradient.
+/// The largest difference, divided by a tensor's largest value or, if that is larger, by a tenth of
+/// the largest gradient.
 double distance(const std::vector<std::vector<double>>& actual,
                 const std::vector<std::vector<double>>& expected) {
   REQUIRE(actual.size() == expected.size());
@@ -78,7 +79,7 @@ double distance(const std::vector<std::vector<double>>& actual,
   return worst;
 }
 
-/// Rounded inputs and weights are other numbers than float64's.
+/// The tolerance: inputs and weights are rounded, so they are not those of float64.
 double allowed(Precision precision) {
   if (precision == Precision::fp64) return 0;
   return precision == Precision::fp32 ? 1e-5 : 0.05;
@@ -195,10 +196,10 @@ TEST_CASE("a step starts from the same draws in every precision, rounded") {
   check_rounded(values_in(small_cnn, Precision::fp16), exact, DataType::float16);
   check_rounded(values_in(small_cnn, Precision::bf16), exact, DataType::bfloat16);
   check_rounded(values_in(small_cnn, Precision::mixed_bf16), exact, DataType::bfloat16);
-  // The optimizer's copy is the parameter.
+  // The optimizer's copy equals the parameter.
   const auto mixed = values_in(small_cnn, Precision::mixed_bf16);
   CHECK(mixed.at("conv1.weight.master") == mixed.at("conv1.weight"));
-  // Under autocast a learnt slope is read by way of a copy.
+  // Under autocast a learnt slope is read through a copy.
   const std::string prelu = operator_description({"prelu", "4, 5", "  - prelu\n"});
   const auto slopes = values_in(prelu.c_str(), Precision::amp_bf16).at("prelu_1.weight");
   for (const double slope : slopes) CHECK(std::abs(slope - 0.25) <= 0.1);

@@ -107,7 +107,8 @@ class PlanMaker {
     return uses.size() == 2 && !uses.front().writes && uses.back().reads;
   }
 
-  /// There over the step's end, on the host in between: two residences with one offset.
+  /// The storage is on the GPU at the step's end and start, and on the host in between: two
+  /// residences with one offset.
   void leave_and_return(StorageId id, const std::vector<Use>& uses) {
     const std::int32_t left = uses.front().step + 1, needed = uses.back().step;
     const std::int32_t down = between(left, needed), up = between(down, needed);
@@ -119,11 +120,13 @@ class PlanMaker {
     plan_.transfers.push_back({id, upload_link, up, between(up, needed)});
   }
 
-  /// Lives on the host; groups of its uses on the GPU are visits.
+  /// The storage lives on the host. Each group of its uses on the GPU is a visit: if the first use
+  /// reads, a copy to the GPU comes before it; if the visit writes and the value is needed later, a
+  /// copy back comes after the last use.
   void visit(StorageId id, const std::vector<Use>& uses, Persistence persistence) {
     const bool persistent = persistence == Persistence::persistent;
     const bool transient = persistence == Persistence::transient;
-    std::int32_t available = 0;  // from which boundary on the host's copy is newest
+    std::int32_t available = 0;  // the boundary from which on the host's copy is the newest
     std::int32_t host_begin = transient ? steps_ : 0, host_end = persistent ? steps_ : 0;
     for (std::size_t i = 0; i < uses.size();) {
       if (!on_gpu(uses[i])) {
@@ -173,8 +176,8 @@ class PlanMaker {
     return false;
   }
 
-  /// Draws a window for a node on the CPU, from what the nodes and copies around it leave, and
-  /// keeps what it touches on the host through it.
+  /// Draws a window for a node on the CPU, within what the nodes and copies around it allow, and
+  /// keeps its storages on the host during it.
   void widen(std::int32_t node) {
     PlannedNode& planned = plan_.nodes[static_cast<std::size_t>(node)];
     if (planned.processor == gpu_processor || !chance(shares_.windows)) return;
@@ -208,6 +211,9 @@ class PlanMaker {
     }
   }
 
+  // Packs the residences and workspaces on the GPU into one arena and the residences on the host
+  // into another. The residences of a persistent storage at the step's start and at its end share
+  // an offset.
   void pack() {
     std::vector<ArenaRequest> requests, on_host;
     std::map<StorageId, std::size_t> wrapping;  // residences that share an offset

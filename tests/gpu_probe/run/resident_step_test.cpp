@@ -1,5 +1,5 @@
-// What a lowered description computes, by the numbers: attributes reach their kernels under the
-// names that these read, and gradients go to whatever needs one.
+// The results of lowered descriptions: attributes reach their kernels under the names that these
+// read, and every tensor that needs a gradient gets one.
 #include "gpu_probe/run/resident_step.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Several steps, one after the other in the same arenas: each goes on from what the plan says that
-// the one before has left, and trains what the resident steps train, bit by bit.
+// Several steps, one after the other in the same arenas: each goes on from where the plan says that
+// the one before has left its results, and trains as the resident steps do, bit by bit.
 #include <doctest/doctest.h>
 
 #include "estimator/model/load_model.hpp"
@@ -23,7 +23,7 @@ struct Subject {
   LoweringSettings settings;
 };
 
-/// Momentum, moments, running statistics, dropout, tied weights, micro-batches.
+/// Steps with momentum, moments, running statistics, dropout, tied weights, micro-batches.
 std::vector<Subject> subjects() {
   return {{mlp, 4, adamw(2)},
           {small_cnn, 3, sgd_momentum()},
@@ -84,7 +84,7 @@ TEST_CASE("planned steps leave the bits of as many resident steps") {
 }
 
 TEST_CASE("what does not stay over a step's end is not there for the next one") {
-  // A piece of the optimizer's state leaves before the step ends: NaN in the second.
+  // A storage of the optimizer's state leaves before the step ends: NaN in the second step.
   const StepGraph graph = step_of(mlp, adamw());
   const auto momentum_of = [&](const Plan& plan) {
     for (const Residence& residence : plan.in(gpu_memory)) {

@@ -14,11 +14,11 @@ extern const char* const small_gpt2;    ///< embeddings, attention, dropout, tie
 extern const char* const small_unet;    ///< transposed convolutions, concatenation
 extern const char* const small_lstm;    ///< embeddings, two layers of an lstm
 
-/// The `stowage` lowering of a description that is known to be right.
+/// The step of a description that is known to be right, lowered for the `stowage` kernel set.
 [[nodiscard]] StepGraph step_of(const char* text, const LoweringSettings& settings = {},
                                 Precision precision = Precision::fp32);
 
-// As our own executor's steps are lowered: results in place where they may be.
+// Settings as for our own executor's steps: results in place where that is allowed.
 [[nodiscard]] LoweringSettings sgd_momentum(int micro_batches = 1);
 [[nodiscard]] LoweringSettings adamw(int micro_batches = 1);
 

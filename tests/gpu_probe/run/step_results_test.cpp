@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "gpu_probe/run/initial_values.hpp"
-#include "gpu_probe/run/rounding_alone.hpp"
+#include "gpu_probe/run/rounding_masks.hpp"
 #include "tests/gpu_probe/run/small_models.hpp"
 
 namespace stowage::test {
@@ -95,12 +95,12 @@ TEST_CASE("a step whose direction rounding chose is left out where it is asked f
   gradients[5] = 1e-7F;
   gradients[6] = 1e-4F;
   const StepResults expected{{gradient, bytes_of(gradients)}, {weight, bytes_of(values)}};
-  const ElementMasks masks = rounding_alone(graph, expected);
+  const ElementMasks masks = rounding_masks(graph, expected);
   REQUIRE(masks.contains(weight));
   std::vector<bool> mask(16, false);
   mask[5] = true;
   CHECK(masks.at(weight) == mask);
-  CHECK(rounding_alone(step_of(mlp, sgd_momentum()), expected).empty());
+  CHECK(rounding_masks(step_of(mlp, sgd_momentum()), expected).empty());
 
   const std::vector<ResultPlace> places{{weight, ResultKind::parameter, DataType::float32, 0}};
   const auto measure = [&](float fifth, float sixth) {
@@ -184,7 +184,7 @@ TEST_CASE(
   CHECK(labels.size() == 5);
   for (const std::int64_t label : labels) CHECK((label >= 0 && label < 6));
   CHECK(floats("conv1.weight") != floats("layer1.conv1.weight"));
-  CHECK(values[storage(graph, "bn1").index()].empty());  // an activation holds nothing yet
+  CHECK(values[storage(graph, "bn1").index()].empty());  // an activation has no value yet
 }
 
 TEST_CASE("tokens and the targets that are made of them are rows of the table") {

@@ -1,5 +1,5 @@
-// What changes how a step runs must not change what it computes: checkpointed regions, gradients
-// that persist, augmentation. Every result is held, bit by bit, against the plain step's.
+// Settings that change how a step runs do not change its results: checkpointed regions, gradients
+// that persist, augmentation. Every result is compared, bit by bit, with the plain step's.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -61,7 +61,8 @@ std::string checkpointed_resnet() {
                   "{name: layer2, channels: 12, stride: 2, checkpoint: true}");
 }
 
-/// With every group of kernels that may run again; or about half of them, some of them twice.
+/// The step with every group of kernels recomputed that may be; or with about half of them, some of
+/// them twice.
 StepGraph with_values_made_again(const StepGraph& graph, std::mt19937* half = nullptr) {
   std::vector<std::string> backward;
   for (const KernelNode& node : graph.nodes) {
@@ -79,7 +80,7 @@ StepGraph with_values_made_again(const StepGraph& graph, std::mt19937* half = nu
   return *std::move(step);
 }
 
-/// An order in which every node comes behind those that it depends on.
+/// A random order in which every node comes after those that it depends on.
 std::vector<std::int32_t> any_order(const StepGraph& graph, std::mt19937& random) {
   const auto before = node_dependences(graph);
   std::vector<bool> done(before.size(), false);

@@ -1,4 +1,4 @@
-// A tolerance follows from the coarsest format that a step computes in.
+// The tolerance follows from the coarsest format that a step computes in.
 #include "gpu_probe/run/tolerance.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// Plans run on the host backend, against the step with everything resident: every bit equal.
+// Runs plans on the host backend and compares them with the step with everything resident: every
+// bit is equal.
 #include "gpu_probe/run/validate_run.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The host backend behind an interface of its own, for tests that change one thing about it.
+// WrappedBackend: passes every call to the host backend, for tests that change one of them.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// The CUDA driver's functions that a pretended driver does not define itself: there, and refusing.
+// The CUDA driver's functions that a pretended driver does not define itself: they exist and
+// refuse.
 #include "gpu_probe/driver/cuda_functions.hpp"
 
 #define STOWAGE_ABSENT(name, symbol, arguments) \

@@ -1,5 +1,6 @@
-// A cuBLASLt on the host's memory, by its definition: column by column, in double, rounded once to
-// the result's format. It knows one format for all matrices, and keeps what it was asked last.
+// A pretended cuBLASLt on the host's memory. It follows the definition: column by column, in
+// double, rounded once to the result's format. All matrices of a product have one format. It
+// remembers its last question.
 #include "tests/gpu_probe/device/fake_driver/fake_blas.hpp"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ using stowage::body::Floats;
 
 FakeBlas state;
 
-/// Of cuBLAS's number of it; false: none of those that it knows.
+/// The format by cuBLAS's number; false: not one of those that it knows.
 bool format_of(int number, FloatFormat& format) {
   switch (number) {
     case 0:
@@ -34,7 +35,7 @@ bool format_of(int number, FloatFormat& format) {
 
 struct FakeProduct {
   int sums, factors;
-  int sides[2];  // of a and b
+  int sides[2];  // 1: transposed; of a and b
 };
 struct FakeLayout {
   int type;
@@ -50,7 +51,7 @@ struct FakePreference {
 
 Floats elements_of(const void* matrix, const FakeLayout& layout) {
   FloatFormat format{};
-  if (!format_of(layout.type, format)) std::abort();  // the question has refused it
+  if (!format_of(layout.type, format)) std::abort();  // refused when it was asked about
   return {const_cast<void*>(matrix), format};
 }
 
@@ -94,7 +95,7 @@ int end(void* made) {
   return 0;
 }
 
-/// Whether the sizes belong together: as cuBLASLt checks them.
+/// Whether the sizes fit each other, as cuBLASLt checks them.
 bool fits(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b,
           const FakeLayout& c) {
   const bool turned_a = product.sides[0] == 1, turned_b = product.sides[1] == 1;
@@ -195,7 +196,7 @@ int cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void*
   state.workspace_bytes = workspace_bytes;
   ++state.products;
   if (state.gemm_fails != 0) return state.gemm_fails;
-  // An algorithm is of the workspace that it was asked with, and results are in place.
+  // An algorithm belongs to the workspace that it was asked with, and results are in place.
   if (algorithm->opaque[0] != workspace_bytes || c != d) return invalid;
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) return invalid;
   const auto& described = *static_cast<FakeProduct*>(product);

@@ -1,7 +1,7 @@
-// A cuDNN on the host's memory, by its documentation: descriptors keep what they are told, and an
-// execution is the convolution by its definition, one product after the other, in double, rounded
-// once, in plain layouts alone; or a graph of other operations, one after the other
-// (fake_graph.hpp). Any call can be made to fail.
+// A pretended cuDNN on the host's memory, by its documentation. Descriptors keep the values that
+// they are given. An execution computes a convolution by its definition, one product after the
+// other, in double, rounded once, only in plain layouts; or a graph of other operations, one after
+// the other (fake_graph.hpp). Any call can be made to fail.
 #include "tests/gpu_probe/device/fake_driver/fake_cudnn.hpp"
 
 #include <cstring>
@@ -71,7 +71,7 @@ Names names_of(cudnnBackendDescriptorType_t type) {
   }
 }
 
-/// Null: the plan has none, or is of no handle.
+/// The plan's graph; null: it has none, or was not made for a handle.
 const Descriptor* graph_of(const Descriptor& plan) {
   if (plan.pointers.count(CUDNN_ATTR_EXECUTION_PLAN_HANDLE) == 0) return nullptr;
   const Descriptor* const configuration = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
@@ -84,7 +84,7 @@ const Descriptor* graph_of(const Descriptor& plan) {
   return has_handle ? graph : nullptr;
 }
 
-/// Null: the operation has no convolution as it must have.
+/// The operation's convolution; null: it is not described as it must be.
 std::unique_ptr<Convolution> convolution_of(const Descriptor* operation) {
   const Names names = names_of(operation->type);
   auto made = std::make_unique<Convolution>();
@@ -112,8 +112,8 @@ std::int64_t offset(const Tensor& tensor, const std::vector<std::int64_t>& place
   return sum;
 }
 
-/// Every product of x and w that is part of a y: what each of the three directions sums, two of
-/// them into the third.
+/// Adds up every product of an element of x and one of w that belongs to an element of y. Each
+/// direction sums products of two of the tensors into the third.
 void convolve(const Convolution& c) {
   const bool to_x = c.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
   const bool to_w = c.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
@@ -122,7 +122,7 @@ void convolve(const Convolution& c) {
   for (const std::int64_t size : result.shape) count *= size;
   std::vector<double> sums(static_cast<std::size_t>(count));  // plain layouts: offsets are dense
   const std::int64_t groups = c.x.shape[1] / c.w.shape[1];
-  const std::int64_t outputs = c.w.shape[0] / groups;  // of a group
+  const std::int64_t outputs = c.w.shape[0] / groups;  // channels of a group
   each_place(c.y.shape, [&](const std::vector<std::int64_t>& y) {
     std::vector<std::int64_t> taps(c.w.shape.begin() + 1, c.w.shape.end());
     each_place(taps, [&](const std::vector<std::int64_t>& tap) {
@@ -159,6 +159,7 @@ void cudnnGetLastErrorString(char* text, std::size_t size) {
 cudnnStatus_t cudnnCreate(void** handle) {
   if (fails()) return failed;
   ++state.live;
+  ++state.handles;
   return *handle = &state, CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnDestroy(void*) { return --state.live, CUDNN_STATUS_SUCCESS; }
@@ -200,7 +201,7 @@ cudnnStatus_t cudnnBackendSetAttribute(void* descriptor, cudnnBackendAttributeNa
                type == CUDNN_TYPE_REDUCTION_OPERATOR_TYPE) {
       of.integers[name].push_back(static_cast<const int*>(values)[i]);
     } else {
-      of.integers[name].push_back(0);  // words and real numbers: that they were said
+      of.integers[name].push_back(0);  // words and real numbers: only that they were set
     }
   }
   return CUDNN_STATUS_SUCCESS;

@@ -1,4 +1,4 @@
-// What a test tells fake_cudnn.cc, and is told by it.
+// How a test steers fake_cudnn.cc, and what that has counted.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,16 @@ struct FakeCudnn {
   long calls = 0;
   long fail_at = 0;            ///< the number of the call that fails, from 1; 0: none does
   long live = 0;               ///< descriptors and handles that are not destroyed
-  long executed = 0;           ///< convolutions and other graphs
-  long asked = 0;              ///< heuristics
-  int engines_fail = 0;        ///< 1: no engine is to be had by its index
-  std::int64_t workspace = 0;  ///< that every engine wants
+  long handles = 0;            ///< handles that were created
+  long executed = 0;           ///< convolutions and other graphs that were executed
+  long asked = 0;              ///< questions to the heuristics
+  int engines_fail = 0;        ///< 1: no engine can be made by its index
+  std::int64_t workspace = 0;  ///< that every engine needs
   std::int64_t last_engine = -1;
   std::int64_t knobs = 0;  ///< of the last engine that was made by its index
   void* stream = nullptr;
   void* last_workspace = nullptr;
 };
 
-/// "fakeCudnn" of the library.
+/// The type of the library's function "fakeCudnn".
 using FakeCudnnEntry = FakeCudnn* (*)();

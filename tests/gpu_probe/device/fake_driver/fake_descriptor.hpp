@@ -1,5 +1,5 @@
-// A descriptor of the pretended cuDNN: it keeps the values of its attributes; a descriptor in it is
-// kept alive, as cuDNN does.
+// A descriptor of the pretended cuDNN: it keeps the values of its attributes. Descriptors among
+// these stay alive, as in cuDNN.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline const Descriptor* inner(const Descriptor& of, int name) {
                                                                 : found->second.front().get();
 }
 
-/// visit(place) for each place of a box.
+/// Calls visit(place) for each position in a box.
 template <class Visit>
 void each_place(const std::vector<std::int64_t>& box, Visit visit) {
   std::vector<std::int64_t> place(box.size(), 0);

@@ -1,29 +1,17 @@
-// The few functions of NVML and libcuda that probe() calls, for a machine with one RTX 3090, a
-// second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
+// A pretended NVML and libcuda with the functions that probe() calls, for a machine with one RTX
+// 3090, a second GPU that refuses most questions, and an A100 that is divided and hidden from CUDA.
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
+
+#include "tests/gpu_probe/device/fake_driver/fake_nvml.hpp"
 
 namespace {
 int place[5];  // three GPUs and the third's two instances
 bool is_first(void* device) { return device == &place[0]; }
 int number_of(void* device) { return static_cast<int>(static_cast<int*>(device) - place); }
-int put(char* text, unsigned length, const char* value) {
-  std::snprintf(text, length, "%s", value);
-  return 0;
-}
 }  // namespace
 
 extern "C" {
-
-struct FakeMemory {
-  unsigned long long total, free, used;
-};
-struct FakePci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }
@@ -74,7 +62,7 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   *minor = versions[number_of(device)] % 10;
   return 0;
 }
-// A process that tells its memory, and the init process, which does not; only as many as fit.
+// A process whose memory is known, and the init process, whose memory is not; only as many as fit.
 struct FakeProcess {
   unsigned pid;
   unsigned long long memory;
@@ -121,7 +109,7 @@ int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* value) {
   return is_first(device) ? 0 : 3;
 }
 
-// libcuda, which orders the devices the other way round.
+// libcuda, which has the devices in the opposite order.
 int cuInit(unsigned) { return 0; }
 int cuDeviceGetCount(int* count) {
   *count = 2;

@@ -1,13 +1,14 @@
-// A GPU that only counts: NVML, libcuda, cuBLAS and cuDNN in one library, as far as a calibration
-// calls them. The context takes 300 MiB of it, cuBLAS 40, cuDNN's first convolution 90.
-// STOWAGE_FAKE_GPU steers it: "full": hardly any memory is free; "eager": no lazy loading;
-// "no-products": cuBLAS fails; "shrinks": memory comes free while cuDNN runs; "no-current": a
-// context cannot be made current. fakeContexts() says how many are held.
+// A pretended GPU that only counts: NVML, libcuda, cuBLAS and cuDNN in one library, with the
+// functions that a calibration calls. The context takes 300 MiB, cuBLAS 40, cuDNN's first
+// convolution 90. STOWAGE_FAKE_GPU steers it. "full": hardly any memory is free; "eager": no lazy
+// loading; "no-products": cuBLAS fails; "shrinks": memory is freed while cuDNN runs; "no-current":
+// a context cannot be made current. fakeContexts() returns how many contexts exist.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "tests/gpu_probe/device/fake_driver/fake_nvml.hpp"
 
 namespace {
 
@@ -21,23 +22,10 @@ bool is(const char* setting) {
   const char* chosen = std::getenv("STOWAGE_FAKE_GPU");
   return chosen != nullptr && std::strcmp(chosen, setting) == 0;
 }
-int put(char* text, unsigned length, const char* value) {
-  std::snprintf(text, length, "%s", value);
-  return 0;
-}
 
 }  // namespace
 
 extern "C" {
-
-struct FakeMemory {
-  unsigned long long total, free, used;
-};
-struct FakePci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem_id;
-  char bus_id[32];
-};
 
 int nvmlInit_v2() { return 0; }
 int nvmlShutdown() { return 0; }

@@ -1,6 +1,6 @@
-// An operation graph of products, pointwise operations, reductions and reshapes, executed one
-// operation after the other as cuDNN documents them: how attention is described to it. Virtual
-// tensors are in float32; those in memory in the format that they say.
+// FakeGraph: executes an operation graph of products, pointwise operations, reductions and
+// reshapes, as attention is described, one operation after the other as cuDNN documents them.
+// Virtual tensors are float32; tensors in memory have their stated format.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,8 @@ class FakeGraph {
   FakeGraph(const Descriptor& graph, std::map<std::int64_t, void*> memory)
       : graph_(graph), memory_(std::move(memory)) {}
 
-  /// False: an operation is none of those, or a tensor that is not virtual has no address.
+  /// Executes the graph. False: it has another kind of operation, or a tensor that is not virtual
+  /// has no address.
   bool run() {
     const auto operations = graph_.descriptors.find(stowage::CUDNN_ATTR_OPERATIONGRAPH_OPS);
     if (operations == graph_.descriptors.end()) return false;
@@ -34,12 +35,13 @@ class FakeGraph {
  private:
   using Sizes = std::vector<std::int64_t>;
 
-  /// A tensor in float32, as it lies in memory.
+  /// A tensor in float32, in the order of memory.
   struct Tensor {
     Sizes shape, strides;
     std::vector<float> values;
 
-    /// What is repeated, an extent of 1 or of a divisor (key heads), stands for several places.
+    /// The element at a place; `whole`: the shape that the tensor is repeated to. An extent of 1,
+    /// or one that divides (key heads), is repeated.
     [[nodiscard]] float& at(const Sizes& place, const Sizes& whole) {
       std::int64_t sum = 0;
       for (std::size_t i = 0; i < place.size(); ++i) {

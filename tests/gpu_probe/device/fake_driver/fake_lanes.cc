@@ -1,5 +1,5 @@
-// A CUDA driver whose device is the host's memory: all that is queued is done at once, in the order
-// of the calls, which every stream allows. Any call can be made to fail.
+// A pretended CUDA driver whose device is the host's memory. Queued work is done at once, in the
+// order of the calls, which is right for every stream. Any call can be made to fail.
 #include "tests/gpu_probe/device/fake_driver/fake_lanes.hpp"
 
 #include <atomic>
@@ -18,13 +18,13 @@ namespace {
 constexpr int invalid_value = 1, out_of_memory = 2, lost_device = 719;
 
 FakeLanes state;
-std::set<std::string> names;             // of functions
+std::set<std::string> names;             // of functions that were looked up
 std::set<void*> live;                    // allocations, streams, events, modules, the context
 std::map<void*, std::size_t> on_device;  // bytes of the device's allocations
 
-std::recursive_mutex mutex;  // of both: the CPU's lane calls too
+std::recursive_mutex mutex;  // guards both: the CPU's lane calls too
 
-/// Of the call that is being made; 0: none.
+/// The error of the call that is being made; 0: none.
 int failure() {
   const std::lock_guard lock(mutex);
   ++state.calls;
@@ -52,7 +52,7 @@ int gone(void* what) {
   return failure();
 }
 
-/// Whether something that is there is named.
+/// Counts a wrong call unless `what` exists.
 int use(void* what) {
   const std::lock_guard lock(mutex);
   if (const int error = failure()) return error;
@@ -122,7 +122,7 @@ int cuMemFree_v2(uint64_t pointer) {
 int cuMemAllocHost_v2(void** pointer, size_t bytes) { return made(pointer, bytes); }
 int cuMemFreeHost(void* pointer) { return gone(pointer); }
 
-// What is pinned is the caller's own.
+// Pins memory of the caller's own.
 int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   if (const int error = failure()) return error;
   state.pinned = bytes;
@@ -177,7 +177,7 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
-// A module is a text: functions of any name are in it, and live as long as it does.
+// A module is a text. It has a function of every name, which exists as long as the module.
 int cuModuleLoadData(void** module, const void*) { return made(module, 1); }
 int cuModuleUnload(void* module) { return gone(module); }
 int cuModuleGetFunction(void** function, void* module, const char* name) {

@@ -1,5 +1,5 @@
-// An NVRTC that compiles nothing: what it makes of a function is its name. So the fake driver is
-// told which body to run.
+// A pretended NVRTC that compiles nothing: its result for a function is the function's name, by
+// which the pretended driver finds the body to run.
 #include <cstddef>
 #include <cstring>
 #include <set>

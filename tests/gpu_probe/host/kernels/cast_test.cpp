@@ -10,7 +10,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// A 16-bit tensor: its elements' bits, in memory's order.
+/// A 16-bit tensor with these bits as its elements.
 Tensor half_tensor(DataType type, const std::vector<std::uint16_t>& bits) {
   Tensor tensor{{static_cast<std::int64_t>(bits.size())}, type, {}, {}, {}};
   for (const std::uint16_t value : bits) {

@@ -1,7 +1,7 @@
-// A case of tests/reference/operators.json, and whether a test has looked at all of it.
+// Checked: a case of tests/reference/operators.json, and whether a test has compared all of it.
 //
-// The reference is computed in float64 and rounded to float32, so what remains is our own rounding:
-// the tolerance is relative to the largest value of each tensor.
+// The reference was computed in float64 and rounded to float32, so the remaining difference is our
+// own rounding. The tolerance is relative to the largest value of each tensor.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@ namespace stowage::test {
 
 inline constexpr double tolerance = 1e-6;
 
-/// Every gradient of the case that a test must look at, ticked off as it does.
+/// The gradients of the case that a test must compare. It removes each that is compared.
 class Checked {
  public:
   explicit Checked(const Case& c) : case_(c) {}

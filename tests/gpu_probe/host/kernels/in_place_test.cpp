@@ -1,5 +1,5 @@
-// Kernels in the place of their arguments: a result that a signature allows there ("dx over dy")
-// has the bits that it has elsewhere.
+// Results in place of arguments: a result that may lie over an argument ("dx over dy") has the same
+// bits there as elsewhere.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace stowage::test {
 namespace {
 
-/// A result that is to lie where an argument does.
+/// A result that is placed over an argument.
 struct Place {
   std::size_t written, read;
 };
@@ -26,8 +26,8 @@ std::vector<Place> places_of(const KernelSample& sample) {
   return places;
 }
 
-/// The argument shaped as the result, and, if that suits, more of all samples of a batch than a
-/// vector register holds.
+/// The sample with an argument of the result's shape and, with `large`, if the kernel allows it,
+/// with more elements than a vector register holds.
 KernelSample suited(KernelSample sample, Place place, bool large) {
   sample.reads[place.read].shape = sample.writes[place.written].shape;
   if (!large || sample.writes[place.written].shape.front() != 2) return sample;
@@ -39,7 +39,8 @@ KernelSample suited(KernelSample sample, Place place, bool large) {
   return sample;
 }
 
-/// Drawn numbers: of both signs, or such as variances and the arguments of logarithms are.
+/// Random numbers of both signs or, with `positive`, such as variances and arguments of logarithms
+/// are.
 Tensor drawn(const SampleArgument& argument, bool positive, std::mt19937& random) {
   if (!argument.floating) {
     Tensor tensor =
@@ -68,7 +69,7 @@ Arguments arguments_of(const KernelSample& sample, bool positive) {
   return arguments;
 }
 
-/// What the call leaves, the result in its own place.
+/// The results of the call, with one of them at `place`.
 Arguments results_of(const KernelSample& sample, Arguments arguments, const Place* place) {
   std::vector<Tensor*> reads, writes;
   for (Tensor& tensor : arguments.reads) reads.push_back(&tensor);

@@ -60,7 +60,8 @@ inline Attributes attributes_of(const AttributeList& list) {
                                    const std::vector<Tensor*>& reads,
                                    const std::vector<Tensor*>& writes);
 
-/// A kernel of our own is run as a device would, too (tests/gpu_probe/kernels/device_run.hpp).
+/// Runs a kernel. One of our own is also run as on a device
+/// (tests/gpu_probe/kernels/device_run.hpp).
 void run(Kernel kernel, const Attributes& attributes, const std::vector<Tensor*>& reads,
          const std::vector<Tensor*>& writes);
 

@@ -1,7 +1,8 @@
-// The host kernels against PyTorch's values, call by call: the cases of tests/reference/kernels.
+// Compares the host kernels with PyTorch's values, call by call: the cases of
+// tests/reference/kernels.
 //
-// As in the tests operator by operator, the reference is computed in float64 and rounded to
-// float32, and the tolerance is relative to the largest value of each tensor.
+// As in the tests of operators, the reference was computed in float64 and rounded to float32, and
+// the tolerance is relative to the largest value of each tensor.
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -23,7 +24,7 @@ Kernel kernel_named(const std::string& name) {
   return Kernel::copy;
 }
 
-/// Null `values`: room for a result that PyTorch has not.
+/// A tensor of the reference. Null `values`: a result that PyTorch does not have.
 Tensor reference_tensor(const json& value) {
   const auto shape = value["shape"].get<Sizes>();
   const auto type = parse_data_type(value.value("dtype", "float32"));
@@ -41,7 +42,7 @@ Tensor reference_tensor(const json& value) {
   return bytes;
 }
 
-/// As large, and holding nothing that a kernel might have computed.
+/// A tensor of the same shape with values that no kernel would compute.
 Tensor spoilt(Tensor tensor) {
   std::fill(tensor.floats.begin(), tensor.floats.end(), __builtin_nanf(""));
   std::fill(tensor.integers.begin(), tensor.integers.end(), -7);

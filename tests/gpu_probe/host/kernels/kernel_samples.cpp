@@ -128,7 +128,7 @@ std::vector<KernelSample> along_axes() {
 std::vector<KernelSample> by_index() {
   const AttributeList first{{"axis", I{0}}}, equal{{"operation", std::string("eq")}},
       both{{"operation", std::string("and")}};
-  // Of as many rows that the indices which a trial draws, 1 and 2, name some of them.
+  // The tables have so many rows that the indices of a trial, 1 and 2, are among them.
   const SampleArgument table = f({4, 4}), rows = i({3}), taken = f({3, 4}), each = i({2, 4});
   return {{K::compare, equal, {matrix, channels}, {m({2, 4})}},
           {K::logical, both, {m({2, 4}), m({4})}, {m({2, 4})}},
@@ -213,7 +213,7 @@ const std::vector<KernelSample>& kernel_samples() {
 }
 
 Result<void> try_sample(const KernelSample& sample, DataType floating) {
-  constexpr std::size_t widest = 8;  // bytes an element
+  constexpr std::size_t widest = 8;  // bytes of an element
   std::vector<std::vector<std::uint64_t>> storages;
   const auto argument = [&](const SampleArgument& wanted) {
     Sizes shape = wanted.shape;

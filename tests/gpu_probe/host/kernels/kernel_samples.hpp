@@ -1,4 +1,4 @@
-// One small call of every host kernel: all that a test needs to try them one by one.
+// KernelSample: one small call of every host kernel, for tests that try them one by one.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace stowage::test {
 
-/// An argument; the type of a `floating` one is the test's to choose.
+/// An argument. The test chooses the type of a `floating` one.
 struct SampleArgument {
   Sizes shape;
   bool floating = true;
   DataType type = DataType::float32;
-  bool doubles = false;  ///< bytes of values that are as many, and larger, where floats are float64
+  bool doubles = false;  ///< its bytes hold values, which are larger for float64
 };
 
 struct KernelSample {
   Kernel kernel;
   AttributeList attributes;
   std::vector<SampleArgument> reads, writes;
-  /// Of the first writes, which read each is in place of.
+  /// For each of the first writes: the read that it replaces.
   std::vector<std::size_t> in_place = {};
 };
 
-/// Zeros suit all of them.
+/// All of them accept zeros as arguments.
 [[nodiscard]] const std::vector<KernelSample>& kernel_samples();
 
-/// Runs it with the floating arguments of a type, on zeros.
+/// Runs a sample on zeros, with its floating arguments of a type.
 [[nodiscard]] Result<void> try_sample(const KernelSample& sample, DataType floating);
 
 }  // namespace stowage::test

@@ -1,4 +1,4 @@
-// What the table of kernels says, held against the host kernels themselves.
+// Compares the table of kernels with the host kernels themselves.
 #include "estimator/step/kernel_table.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool listed(Kernel kernel, DataType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// The sample's arguments all have types of their own: masks of masks.
+/// Whether the sample's arguments all have types of their own, such as masks of masks.
 bool has_one_type(const KernelSample& sample) {
   const auto follows = [](const SampleArgument& argument) { return argument.floating; };
   return std::none_of(sample.reads.begin(), sample.reads.end(), follows) &&
@@ -32,7 +32,8 @@ TEST_CASE("a kernel that is listed exists, and one that is not does not") {
     const auto kernel = static_cast<Kernel>(i);
     const std::string name(to_string(kernel));
     INFO(name);
-    // A call without arguments is always refused; how tells whether there is a kernel.
+    // A call without arguments is always refused; the words of the refusal tell whether there is a
+    // kernel.
     const bool absent =
         refusal(kernel, none, {}, {}) == name + ": the host kernels have no such kernel";
     CHECK(absent == kernel_types(kernel, KernelDevice::host).empty());
@@ -74,7 +75,7 @@ TEST_CASE("a call in a listed type runs, one in another type is refused") {
            refusal);
       CHECK(done.has_value() == listed(sample.kernel, type));
       if (done) continue;
-      // An integer behind indices is one more of them, so that the argument behind is missing.
+      // An integer behind indices counts as another index, so the argument behind it is missing.
       const bool is_missing = refusal.find("tensors where it takes") != std::string::npos;
       CHECK((is_missing || refusal.find(to_string(type)) != std::string::npos));
     }

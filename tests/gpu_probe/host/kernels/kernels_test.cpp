@@ -1,4 +1,5 @@
-// What the host kernels do beyond PyTorch's values: masks that repeat, constants, refusals.
+// Properties of host kernels that PyTorch's values do not cover: masks that repeat, constants,
+// refusals.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -45,7 +46,7 @@ TEST_CASE("indices are added, multiplied and repeated, masks are filled and repe
   using Integers = std::vector<std::int64_t>;
   CHECK(of_both(Kernel::add) == Integers{4, 5, (1LL << 62) + 3, -3, -2, (1LL << 62) - 4});
   CHECK(of_both(Kernel::subtract) == Integers{2, 1, 3 - (1LL << 62), -5, -6, -4 - (1LL << 62)});
-  // Past 64 bits they wrap around.
+  // Beyond 64 bits they wrap round.
   CHECK(of_both(Kernel::multiply) == Integers{3, 6, -(1LL << 62), -4, -8, 0});
   Tensor repeated = integer_tensor({2, 2}, {0, 0, 0, 0});
   run(Kernel::expand, no_attributes, {&a}, {&repeated});
@@ -191,7 +192,7 @@ TEST_CASE("batch normalisation by the statistics that were made leaves the same 
             .floats == y.floats);
   run(Kernel::batch_norm_apply, no_attributes, {&again, &w, &b, &mean, &invstd}, {&again});
   CHECK(again.floats == y.floats);
-  // With an activation in the same pass, which some of the values tell from none.
+  // With an activation in the same pass, which changes some of the values.
   for (const std::string function : {"relu", "relu6", "clamp"}) {
     CAPTURE(function);
     Attributes of = attributes_of({{"function", function}});

@@ -1,5 +1,5 @@
-// The host's optimizer updates against PyTorch's, timm's and transformers' numbers, step by step:
-// `values` of tests/reference/optimizers.json.
+// Compares the host's optimizer updates with the numbers of PyTorch, timm and transformers, step by
+// step: `values` of tests/reference/optimizers.json.
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Tables of positions, against transformers' T5Attention._relative_position_bucket and
-// LlamaRotaryEmbedding (5.23).
+// Compares tables of positions with T5Attention._relative_position_bucket and LlamaRotaryEmbedding
+// of transformers (5.23).
 #include <doctest/doctest.h>
 
 #include "tests/gpu_probe/host/kernels/kernel_call.hpp"

@@ -16,7 +16,7 @@ struct Case {
   std::vector<std::pair<std::string, Tensor>> parameters, buffers_before, buffers_after,
       parameter_gradients;
   Tensor output, output_gradient;
-  std::vector<Tensor> input_gradients;  ///< empty shape and no values: none
+  std::vector<Tensor> input_gradients;  ///< without shape and values: no gradient
 
   [[nodiscard]] Tensor* parameter(const std::string& name);  ///< null: there is none
 };
@@ -27,12 +27,12 @@ struct OptimizerStep {
 };
 struct OptimizerCase {
   std::string name, op;
-  Attributes attributes;  ///< under our names: learning_rate, beta1, ...
+  Attributes attributes;  ///< with our names: learning_rate, beta1, ...
   Tensor parameter;
   std::vector<OptimizerStep> steps;
 };
 
-/// A JSON object's; what is null is left out.
+/// The attributes of a JSON object, without those that are null.
 [[nodiscard]] Attributes json_attributes(const nlohmann::json& object);
 
 [[nodiscard]] std::vector<Case> cases_of(const std::string& op);
@@ -41,8 +41,8 @@ struct OptimizerCase {
 /// `values` of tests/reference/optimizers.json; `op` is a row of the optimizer table.
 [[nodiscard]] std::vector<OptimizerCase> table_optimizer_cases();
 
-/// The largest absolute difference over the largest absolute value of `expected`; the worst seen
-/// in the program's life is kept and printed by the last test. NaN counts as infinite.
+/// The largest absolute difference divided by the largest absolute value of `expected`; NaN counts
+/// as infinite. The last test prints the largest distance of all calls.
 [[nodiscard]] double distance(const Tensor& actual, const Tensor& expected);
 [[nodiscard]] double worst_distance();
 

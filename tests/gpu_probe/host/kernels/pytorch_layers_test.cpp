@@ -1,4 +1,4 @@
-// Normalisations, activations, pooling and layout operators against PyTorch's values.
+// Compares normalisations, activations, pooling and layout operators with PyTorch's values.
 #include "tests/gpu_probe/host/kernels/checked_case.hpp"
 
 namespace stowage::test {
@@ -14,7 +14,7 @@ TEST_CASE("batch normalisation agrees with PyTorch") {
     Tensor mean = c.buffers_before[0].second, variance = c.buffers_before[1].second;
     CHECK(c.buffers_before[0].first == "running_mean");
     if (c.attributes.text("mode") == "eval") {
-      // The stowage set has no backward of it: statistics are fixed in inference only.
+      // The stowage set has no backward kernel for this: statistics are fixed only in inference.
       const Tensor y = result(Kernel::batch_norm_inference, c.attributes,
                               {&x, &w, &b, &mean, &variance}, c.output.shape);
       CHECK(distance(y, c.output) <= tolerance);
@@ -80,7 +80,7 @@ TEST_CASE("activations agree with PyTorch") {
   for (Case& c : cases_of("dropout")) {
     Checked checked(c);
     Tensor dropped = mask(c.output.shape);
-    c.attributes.set("p", 0.0);  // "eval" is the identity, as p = 0 is
+    c.attributes.set("p", 0.0);  // "eval" is the identity, like p = 0
     Tensor y = unwritten(c.output.shape);
     run(Kernel::dropout_forward, c.attributes, {&c.inputs[0]}, {&y, &dropped});
     checked.output(y);

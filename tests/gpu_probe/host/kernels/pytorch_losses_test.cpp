@@ -1,5 +1,5 @@
-// Losses and optimizers against PyTorch's values; and that no operator of the reference is left
-// out.
+// Compares losses and optimizers with PyTorch's values, and checks that every operator of the
+// reference is tested.
 #include "tests/gpu_probe/host/kernels/checked_case.hpp"
 #include "tests/gpu_probe/kernels/device_run.hpp"
 

@@ -1,5 +1,5 @@
-// Convolutions, products, embeddings and attention against PyTorch's values, the kernels being put
-// together as the `stowage` lowering does.
+// Compares convolutions, products, embeddings and attention with PyTorch's values. The kernels are
+// combined as the `stowage` lowering does it.
 #include <cmath>
 
 #include "tests/gpu_probe/host/kernels/checked_case.hpp"

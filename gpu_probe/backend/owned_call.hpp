@@ -1,5 +1,5 @@
-// A kernel call with all that it points to, but for the tensors' bytes: for a lane that runs it
-// later.
+// OwnedKernelCall: a kernel call with copies of its attributes and lists of arguments, for a lane
+// that runs it later. The tensors' bytes are not copied.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace stowage {
 
-class KeptCall {
+class OwnedKernelCall {
  public:
-  explicit KeptCall(const KernelCall& call)
+  explicit OwnedKernelCall(const KernelCall& call)
       : reads_(call.reads.begin(), call.reads.end()),
         writes_(call.writes.begin(), call.writes.end()),
         attributes_(call.attributes != nullptr ? *call.attributes : Attributes{}),
@@ -19,8 +19,8 @@ class KeptCall {
     call_.writes = writes_;
     call_.attributes = &attributes_;
   }
-  KeptCall(const KeptCall&) = delete;
-  KeptCall& operator=(const KeptCall&) = delete;
+  OwnedKernelCall(const OwnedKernelCall&) = delete;
+  OwnedKernelCall& operator=(const OwnedKernelCall&) = delete;
 
   [[nodiscard]] const KernelCall& get() const { return call_; }
 

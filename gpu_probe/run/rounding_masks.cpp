@@ -1,4 +1,4 @@
-#include "gpu_probe/run/rounding_alone.hpp"
+#include "gpu_probe/run/rounding_masks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ double largest_of(const FloatElements& values) {
   return largest;
 }
 
-/// Whether the node takes a step that does not shrink with the gradient.
+/// Whether the node makes an update that does not get smaller with the gradient.
 bool divides_by_gradient(const KernelNode& node) {
   return node.phase == Phase::update && node.kernel != Kernel::sgd_update &&
          node.reads.size() >= 2 && !node.writes.empty() && is_floating_point(node.reads[1].type) &&
@@ -24,7 +24,7 @@ bool divides_by_gradient(const KernelNode& node) {
 
 }  // namespace
 
-ElementMasks rounding_alone(const StepGraph& graph, const StepResults& expected) {
+ElementMasks rounding_masks(const StepGraph& graph, const StepResults& expected) {
   double largest = 0;
   for (const TensorView& gradient : graph.gradients) {
     const auto found = expected.find(gradient.storage);
@@ -35,7 +35,7 @@ ElementMasks rounding_alone(const StepGraph& graph, const StepResults& expected)
   ElementMasks masks;
   for (const KernelNode& node : graph.nodes) {
     if (node.phase == Phase::update && node.kernel == Kernel::cast) {
-      // A parameter is what its float32 copy rounds to.
+      // The parameter is its float32 copy, rounded.
       const auto copy = masks.find(node.reads[0].storage);
       if (copy != masks.end()) masks[node.writes[0].storage] = std::vector<bool>(copy->second);
       continue;

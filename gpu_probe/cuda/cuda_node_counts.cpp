@@ -1,4 +1,4 @@
-#include "gpu_probe/cuda/cuda_work.hpp"
+#include "gpu_probe/cuda/cuda_node_counts.hpp"
 
 #include <string>
 
@@ -14,23 +14,23 @@ namespace stowage {
 
 namespace {
 
-/// Which of the counts a node on the GPU belongs to.
-std::int64_t CudaWork::*library_of(Kernel kernel, const std::string& engine) {
+/// The count that a node on the GPU belongs to.
+std::int64_t CudaNodeCounts::*count_of(Kernel kernel, const std::string& engine) {
   const bool is_cudnns_attention = kernels::is_attention(kernel) && parse_engine_name(engine);
-  if (is_cudnns_attention || is_convolution(kernel)) return &CudaWork::cudnn;
-  if (kernels::is_product(kernel) || kernels::is_recurrent(kernel)) return &CudaWork::cublas;
-  return kernels::has_row(kernel) ? &CudaWork::own : &CudaWork::none;
+  if (is_cudnns_attention || is_convolution(kernel)) return &CudaNodeCounts::cudnn;
+  if (kernels::is_product(kernel) || kernels::is_recurrent(kernel)) return &CudaNodeCounts::cublas;
+  return kernels::has_row(kernel) ? &CudaNodeCounts::own : &CudaNodeCounts::none;
 }
 
 }  // namespace
 
-CudaWork cuda_work(const Plan& plan) {
-  CudaWork work;
+CudaNodeCounts count_cuda_nodes(const Plan& plan) {
+  CudaNodeCounts work;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (device_of(plan, plan.nodes[i]) == Device::cpu) {
       ++work.cpu;
     } else {
-      ++(work.*library_of(plan.step.graph->nodes[i].kernel, plan.nodes[i].engine));
+      ++(work.*count_of(plan.step.graph->nodes[i].kernel, plan.nodes[i].engine));
     }
   }
   return work;

@@ -1,5 +1,6 @@
-// What other rounding may move: sums by a few roundoffs, picked and moved numbers not at all.
-#include "gpu_probe/run/other_rounding.hpp"
+// Perturbed rounding moves sums by a few roundoffs, and numbers that are picked or moved not at
+// all.
+#include "gpu_probe/run/perturbed_rounding.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,7 +24,7 @@ LoweringSettings without_tf32() {
   return settings;
 }
 
-/// What a node of the kernel leaves of `values`.
+/// The `values` after a node of the kernel has been perturbed.
 std::vector<float> moved(Kernel kernel, std::vector<float> values, std::uint64_t seed) {
   const StepGraph graph = step_of(mlp, without_tf32());
   KernelNode node;
@@ -31,7 +32,7 @@ std::vector<float> moved(Kernel kernel, std::vector<float> values, std::uint64_t
   const std::vector<TensorArgument> written{{reinterpret_cast<std::byte*>(values.data()),
                                              DataType::float32,
                                              {static_cast<std::int64_t>(values.size())}}};
-  round_otherwise(graph, node, written, seed);
+  perturb_rounding(graph, node, written, seed);
   return values;
 }
 
@@ -43,7 +44,7 @@ double moved_by(const StepGraph& graph, ResultKind kind, std::uint64_t seed) {
   return difference(graph, results_of(graph), kind, other->front(), expected->front()).relative;
 }
 
-/// The host, whose products come out a little otherwise: by rounding, or by a share of 1.
+/// The host backend with other products: they differ by rounding, or by a share of 1.
 class OtherwiseRounding : public WrappedBackend {
  public:
   OtherwiseRounding(const StepGraph& graph, float wrong) : graph_(graph), wrong_(wrong) {}
@@ -53,7 +54,7 @@ class OtherwiseRounding : public WrappedBackend {
     REQUIRE(synchronize().has_value());
     KernelNode node;
     node.kernel = call.kernel;
-    round_otherwise(graph_, node, call.writes, 77 + static_cast<std::uint64_t>(call.kernel));
+    perturb_rounding(graph_, node, call.writes, 77 + static_cast<std::uint64_t>(call.kernel));
     if (call.kernel == Kernel::linear_backward_filter) {
       *reinterpret_cast<float*>(call.writes[0].data) += wrong_;
     }
@@ -81,8 +82,8 @@ TEST_CASE("a run that only rounds otherwise passes a tolerance that is too narro
   REQUIRE(report.has_value());
   CHECK(report->passed());
   const MeasuredDifference& gradients = gradients_of(*report);
-  REQUIRE(gradients.by_rounding.has_value());
-  CHECK(gradients.tolerance == rounding_margin * *gradients.by_rounding);
+  REQUIRE(gradients.rounding_effect.has_value());
+  CHECK(gradients.tolerance == rounding_margin * *gradients.rounding_effect);
   const auto check = std::ranges::find(report->checks, "gradients", &Check::name);
   REQUIRE(check != report->checks.end());
   CHECK(check->detail.find("4 times what other rounding moves") != std::string::npos);
@@ -107,10 +108,10 @@ TEST_CASE("a sum moves by at most a few roundoffs of its tensor's size, as the s
   CHECK(one != moved(Kernel::matmul, values, 2));
   CHECK(one != values);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // And by half a spacing of its own, where it is rounded to float32 again.
+    // And by half a spacing of its own, since it is rounded to float32 again.
     CHECK(std::abs(one[i] - values[i]) <= 4 * 0x1p-24 * size + 0x1p-24 * std::abs(values[i]));
   }
-  CHECK(one[3] != 0);  // what is 0 but for rounding is not 0 on another machine
+  CHECK(one[3] != 0);  // a value that is 0 except for rounding is not 0 elsewhere
 }
 
 TEST_CASE("what is picked or moved keeps its bits") {

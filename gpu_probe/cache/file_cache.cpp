@@ -1,4 +1,4 @@
-#include "gpu_probe/cache/kept_files.hpp"
+#include "gpu_probe/cache/file_cache.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view unfinished = ".new-";  // what follows the name while it is written
+constexpr std::string_view unfinished = ".new-";  // in the name of a file that is being written
 constexpr auto abandoned_after = std::chrono::hours(1);
 constexpr auto touched_after = std::chrono::hours(24);
 
@@ -48,7 +48,7 @@ bool is_folder_of_ours(const std::string& path) {
   return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid();
 }
 
-// A pipe in the file's place must not hold us up, nor a link lead elsewhere.
+// Refuses links, which may lead elsewhere, and does not block on a pipe.
 std::optional<std::string> bytes_of(const std::string& path, std::size_t largest) {
   const File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat found = {};
@@ -66,8 +66,9 @@ std::optional<std::string> bytes_of(const std::string& path, std::size_t largest
   return bytes;
 }
 
-// Beyond `ulimit -f` a write would end the program with SIGXFSZ.
-bool may_have(std::size_t bytes) {
+// Whether a file may have so many bytes (`ulimit -f`): a write beyond that would end the program
+// with SIGXFSZ.
+bool may_be_written(std::size_t bytes) {
   rlimit limit = {};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
 }
@@ -81,8 +82,8 @@ bool put_bytes(int descriptor, std::string_view bytes) {
   return true;
 }
 
-void replace(const std::string& path, std::string_view bytes) {
-  if (!may_have(bytes.size())) return;
+void replace_file(const std::string& path, std::string_view bytes) {
+  if (!may_be_written(bytes.size())) return;
   std::string temporary = fmt::format("{}{}XXXXXX", path, unfinished);
   bool whole = false;
   {
@@ -109,23 +110,23 @@ std::string default_cache_folder() {
   return home.empty() ? "" : home + "/.cache/stowage";
 }
 
-std::optional<std::string> read_kept(const std::string& folder, const std::string& path,
-                                     std::size_t largest) {
+std::optional<std::string> read_cached_file(const std::string& folder, const std::string& path,
+                                            std::size_t largest) {
   if (folder.empty() || !is_folder_of_ours(folder)) return std::nullopt;
   return bytes_of(path, largest);
 }
 
-void keep(const std::string& folder, const std::string& path, std::string_view bytes) {
+void write_cached_file(const std::string& folder, const std::string& path, std::string_view bytes) {
   if (folder.empty()) return;
   std::error_code error;
   if (!fs::exists(folder, error)) {
     fs::create_directories(folder, error);
     fs::permissions(folder, fs::perms::owner_all, error);
   }
-  if (is_folder_of_ours(folder)) replace(path, bytes);
+  if (is_folder_of_ours(folder)) replace_file(path, bytes);
 }
 
-void touch_kept(const std::string& path) {
+void mark_cached_file_used(const std::string& path) {
   std::error_code ignored;
   const auto now = fs::file_time_type::clock::now();
   if (now - fs::last_write_time(path, ignored) > touched_after && !ignored) {
@@ -133,7 +134,7 @@ void touch_kept(const std::string& path) {
   }
 }
 
-void tidy_kept(const std::string& folder, const KeptNames& names, std::size_t most) {
+void drop_unused_files(const std::string& folder, const CachedFileNames& names, std::size_t most) {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   const auto now = fs::file_time_type::clock::now();
   std::error_code error;
@@ -141,7 +142,7 @@ void tidy_kept(const std::string& folder, const KeptNames& names, std::size_t mo
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(names.prefix)) continue;
-    std::error_code gone;  // by another process
+    std::error_code gone;  // set where another process has removed it
     const auto time = entry->last_write_time(gone);
     if (gone) continue;
     if (name.ends_with(names.suffix)) {

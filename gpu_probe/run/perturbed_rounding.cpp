@@ -1,4 +1,4 @@
-#include "gpu_probe/run/other_rounding.hpp"
+#include "gpu_probe/run/perturbed_rounding.hpp"
 
 #include <cmath>
 
@@ -9,8 +9,8 @@
 namespace stowage {
 namespace {
 
-// A sum of float32's rounds at each addition and is a few roundoffs off. Results of 16 bits and of
-// TF32's factors are rounded once.
+// A float32 sum rounds at each addition and is off by a few roundoffs. A 16-bit result, and one of
+// TF32 factors, is rounded once.
 constexpr double roundoffs_of_a_sum = 4, roundoffs_of_a_result = 1;
 constexpr double coarse = 0x1p-12;
 
@@ -39,12 +39,12 @@ bool adds_up(const KernelNode& node) {
   }
 }
 
-/// Of one number, within [-1, 1).
-double drawn(std::uint64_t number) {
+/// A random number in [-1, 1) that `number` decides.
+double random_within_one(std::uint64_t number) {
   return static_cast<double>(body::MaskDraw::mixed(number) >> 11) * 0x1p-52 - 1;
 }
 
-void move(const TensorArgument& tensor, double roundoffs, std::uint64_t seed) {
+void perturb(const TensorArgument& tensor, double roundoffs, std::uint64_t seed) {
   const body::Floats values = kernels::any_floats(tensor);
   body::Index count = 1;
   for (const std::int64_t size : tensor.shape) count *= size;
@@ -55,20 +55,21 @@ void move(const TensorArgument& tensor, double roundoffs, std::uint64_t seed) {
   }
   const double most = roundoffs * std::sqrt(squares / static_cast<double>(count));
   for (body::Index i = 0; i < count; ++i) {
-    values.set(i, values.at<double>(i) + most * drawn(seed + static_cast<std::uint64_t>(i)));
+    values.set(
+        i, values.at<double>(i) + most * random_within_one(seed + static_cast<std::uint64_t>(i)));
   }
 }
 
 }  // namespace
 
-void round_otherwise(const StepGraph& graph, const KernelNode& node,
-                     std::span<const TensorArgument> written, std::uint64_t seed) {
+void perturb_rounding(const StepGraph& graph, const KernelNode& node,
+                      std::span<const TensorArgument> written, std::uint64_t seed) {
   if (!adds_up(node)) return;
   for (const TensorArgument& tensor : written) {
     if (!is_floating_point(tensor.type)) continue;
     const double u = roundoff_of(graph, node, tensor.type);
     seed = seed * 31 + 1;
-    move(tensor, u * (u < coarse ? roundoffs_of_a_sum : roundoffs_of_a_result), seed << 20);
+    perturb(tensor, u * (u < coarse ? roundoffs_of_a_sum : roundoffs_of_a_result), seed << 20);
   }
 }
 

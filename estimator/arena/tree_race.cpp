@@ -5,18 +5,18 @@
 namespace stowage {
 namespace {
 
-/// Enough work for one way down the tree without many steps back.
+/// Enough work to reach a leaf of the tree with few steps back.
 std::int64_t way_down(const ArenaBlocks& blocks) {
   const auto n = static_cast<std::int64_t>(blocks.count());
   return 5 * n * n;
 }
 
-/// The same for each ranking.
+/// Enough work to reach a leaf with each ranking.
 std::int64_t all_ways_down(const ArenaBlocks& blocks) {
   return way_down(blocks) * static_cast<std::int64_t>(race_rankings.size());
 }
 
-/// One capacity after another, each with a share of the work.
+/// Tries single capacities, each with a share of the work that is left.
 class Capacities {
  public:
   Capacities(const ArenaBlocks& blocks, const BitTable& overlaps, std::int64_t work)
@@ -49,8 +49,7 @@ RaceResult race_trees(const ArenaBlocks& blocks, const BlockSections& sections,
   for (const Ranking& ranking : race_rankings) {
     trees.emplace_back(blocks, sections, overlaps, capacity, ranking);
   }
-  // Many problems need few steps back: each search goes all the way down before the next one
-  // begins.
+  // Many problems need few steps back, so each search may reach a leaf before the next one starts.
   const std::int64_t slice = way_down(blocks);
   while (work > 0) {
     for (PackingTree& tree : trees) {
@@ -70,7 +69,7 @@ TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps, st
                          std::int64_t work, BlockOffsets best) {
   Capacities capacities(blocks, overlaps, work);
   TreePacking result{std::move(best), blocks.lower_bound};
-  bool all_known = true;  // of the capacities tried: whether a packing is within them
+  bool all_known = true;  // each capacity tried was decided: it has a packing, or it has none
   const auto attempt = [&](std::int64_t capacity, std::int64_t share) {
     const TreeOutcome outcome = capacities.attempt(capacity, share, result.best);
     if (outcome == TreeOutcome::infeasible) result.lowest = capacity + 1;
@@ -79,7 +78,7 @@ TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps, st
   };
   for (std::int64_t capacity = enough, step = enough / 512 + 1;
        capacity < result.best.peak && !capacities.spent(); capacity += step, step += step) {
-    // The least capacity is the one that is wanted most.
+    // The first capacity is the target, so it gets the largest share.
     const std::int64_t share = work * (capacity == enough ? 3 : 1) / 10;
     if (attempt(capacity, share) == TreeOutcome::found) break;
   }

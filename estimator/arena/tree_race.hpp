@@ -1,6 +1,6 @@
-// Tree searches (packing_tree.hpp) for the least capacity, each capacity tried with several
-// rankings by turns: which of them is quick differs a thousandfold from problem to problem.
-// Internal to estimator/arena.
+// The search for the least capacity that has a packing, by tree searches (packing_tree.hpp). Each
+// capacity is tried with several rankings in turn, since which of them is fast differs a
+// thousandfold from problem to problem. Internal to estimator/arena.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct RaceResult {
   BlockOffsets packing;  ///< if one was found
 };
 
-/// All rankings at one capacity, a slice of work each by turns, until one search ends or `work` is
-/// spent. `work` is reduced by what was spent. Deterministic.
+/// Runs one tree search per ranking at one capacity, each in turn for a slice of the work, until
+/// one of them ends or `work` is spent. Subtracts the work done from `work`. Deterministic.
 [[nodiscard]] RaceResult race_trees(const ArenaBlocks& blocks, const BlockSections& sections,
                                     const BitTable& overlaps, std::int64_t capacity,
                                     std::int64_t& work);
@@ -28,10 +28,10 @@ struct TreePacking {
   std::int64_t lowest = 0;  ///< no packing has a smaller peak than this
 };
 
-/// Capacities from `enough` (at least the lower bound) upwards until one is met, they reach what is
-/// known already, or about `work` is spent: three tenths of it at the first, a tenth at each other,
-/// but not less than lets each ranking try once. Where all below it are known to be too small, the
-/// capacity that was met is then narrowed down.
+/// Tries capacities from `enough` (at least the lower bound) upwards, until one has a packing, the
+/// peak of `best` is reached, or about `work` is spent. The first capacity gets three tenths of the
+/// work and each other one a tenth, but at least enough for each ranking to reach a leaf once. If
+/// every capacity tried was decided, the least one is then found by bisection.
 [[nodiscard]] TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps,
                                        std::int64_t enough, std::int64_t work, BlockOffsets best);
 

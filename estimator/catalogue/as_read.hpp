@@ -1,4 +1,5 @@
-// A kernel's argument as it reads it.
+// The tensors that PyTorch's kernels read: an argument, or the copy of it in another memory order
+// that the kernel makes within its call.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,9 @@
 
 namespace stowage {
 
-/// `view`, or the copy that PyTorch's kernel makes of it within its call: argument number
-/// `argument` of the call, where `leading` decides the layout (pytorch/argument_order.hpp).
+/// `view`, or the copy that the kernel makes of it. `argument`: its number among the kernel's
+/// arguments. `leading`: the argument that decides the kernel's layout
+/// (pytorch/argument_order.hpp).
 [[nodiscard]] inline TensorView as_read(OperatorLowering& lowering, Kernel kernel,
                                         std::size_t argument, const TensorView& view,
                                         const TensorView& leading, std::string_view suffix) {
@@ -18,7 +20,7 @@ namespace stowage {
   return lowering.contiguous_within(view, suffix, order == ArgumentOrder::channels_last);
 }
 
-/// The same of an input that leads.
+/// As above, for the operator's input 0, which also decides the layout.
 [[nodiscard]] inline TensorView input_as_read(OperatorLowering& lowering, Kernel kernel) {
   const TensorView& input = lowering.input(0);
   return as_read(lowering, kernel, 0, input, input, "input.contiguous");

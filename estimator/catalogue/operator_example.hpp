@@ -1,5 +1,5 @@
-// A small example of each operator, as a description has it: what `stowage ops NAME` shows, and
-// what it is lowered from where its kernels are listed (step/operator_kernels.hpp).
+// A small example of each operator as lines of a description. `stowage ops NAME` shows it, and
+// operator_kernels.hpp lowers it to list the operator's kernels.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace stowage {
 
-/// Lines of `layers:`, or of `loss:` for a loss, each ended by '\n'. They read `stem`, a layer
+/// Lines of `layers:`, or of `loss:` for a loss, each ended by a newline. They read `stem`, a layer
 /// whose result needs a gradient; losses read `head`, [batch, 3], and the inputs `numbers`, of that
-/// shape, or `classes`, [batch]. "" where the catalogue has a row without an example (a test sees
-/// to it that there is none).
+/// shape, or `classes`, [batch]. "": the row has no example (a test ensures that every catalogue
+/// row has one).
 [[nodiscard]] std::string_view example_lines(const OperatorRow& row);
 
-/// A whole description around the example, which trains. Precondition: the row has an example.
+/// A whole description with the example in it, whose step trains. Precondition: the row has an
+/// example.
 [[nodiscard]] std::string example_description(const OperatorRow& row);
 
 }  // namespace stowage

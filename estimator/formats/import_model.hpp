@@ -1,7 +1,8 @@
-// Which format a MODEL has, by its content, and the reader that makes a description of it.
+// Finds the format of a MODEL by its content, and the reader that makes a description of it.
 //
-// A format is a row of format_table(): how it is recognised from its opening, and its reader. What
-// no row recognises is a description, a name of the catalogue, or a mistake, as before.
+// A format is a row of format_table(): a function that recognises it by the start of a file, and
+// its reader. A MODEL that no row recognises is a description, the name of a shipped model, or a
+// mistake.
 #pragma once
 
 #include <span>
@@ -16,16 +17,16 @@ struct FormatRow {
   bool (*recognises)(const Opening& opening) = nullptr;
   Result<ImportedModel> (*read)(const Opening& opening, const ImportOptions& options) = nullptr;
 };
-/// In the order in which they are asked.
+/// The formats, in the order in which they are tried.
 [[nodiscard]] std::span<const FormatRow> format_table();
 
-/// What stands under `argument`. A path that cannot be read has an empty head: whoever reads it
-/// says why.
+/// Reads the start of the file that `argument` names. If it cannot be read, `first_bytes` is empty;
+/// the later reader reports the error.
 [[nodiscard]] Opening open_model(const std::string& argument);
-/// As if `text` were a file: of a pipe, or in memory.
+/// The same for a text that is in memory or came through a pipe, as if it were a file.
 [[nodiscard]] Opening opening_of(SourceTextPtr text);
 
-/// nullopt: of no format in the table.
+/// nullopt: no format of the table recognises it.
 [[nodiscard]] Result<std::optional<ImportedModel>> import_model(const Opening& opening,
                                                                 const ImportOptions& options);
 

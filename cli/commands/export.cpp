@@ -20,7 +20,8 @@ Result<FoundModel> requested_source(const ModelRequest& request) {
   const std::string& argument = request.source;
   std::error_code ignored;
   if (argument == "-" || std::filesystem::is_regular_file(argument, ignored)) {
-    if (argument == "-" || stowage_file(open_model(argument).head) == StowageFile::plan) {
+    if (argument == "-" ||
+        stowage_file(read_file_head(argument).first_bytes) == StowageFile::plan) {
       return read_source(argument, FileKind::plan).map([](SourceTextPtr&& source) {
         return FoundModel{.source = std::move(source)};
       });

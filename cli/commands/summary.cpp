@@ -133,7 +133,7 @@ Answer answer_of(const StepDocument& document, const std::string& name,
 
 /// What a step file has of its model; its graph is not looked at.
 Result<StepDocument> read_document(SourceTextPtr source, const SummaryRequest& request) {
-  auto document = read_whole_step(std::move(source));
+  auto document = read_completed_step(std::move(source));
   if (!document) return document;
   Diagnostics found = contradictions(*document, request.model.options);
   const TensorLayout layout = document->graph->settings.step.layout;

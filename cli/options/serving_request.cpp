@@ -91,7 +91,7 @@ Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
                            .prefill_chunk = arguments.integer("prefill-chunk")};
   const auto batch = arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
   settings.users = arguments.integer("users").value_or(batch.value_or(1));
-  settings.any_cache = !arguments.given("cache");
+  settings.cache_is_default = !arguments.given("cache");
   if (const auto word = arguments.text("cache")) {
     settings.cache = find_cache_kind(*word).value_or(settings.cache);
   }
@@ -99,9 +99,9 @@ Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
     settings.format = find_cache_format(*word).value_or(settings.format);
   }
   // transformers' own default, nbits=4; and no other cache stores what this one packs.
-  if (settings.any_cache && is_packed(settings.format)) {
+  if (settings.cache_is_default && is_packed(settings.format)) {
     settings.cache = CacheKind::quantised;
-    settings.any_cache = false;
+    settings.cache_is_default = false;
   }
   if (settings.cache == CacheKind::quantised && settings.format == CacheFormat::model) {
     settings.format = CacheFormat::int4;

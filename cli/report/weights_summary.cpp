@@ -14,13 +14,14 @@ namespace stowage {
 
 namespace {
 
-bool names_weights(const Opening& opening) {
-  if (opening.is_folder) {
+bool names_weights(const FileHead& file_head) {
+  if (file_head.is_folder) {
     std::error_code code;
-    const std::filesystem::path folder(opening.argument);
+    const std::filesystem::path folder(file_head.argument);
     return !std::filesystem::exists(folder / "config.json", code) && has_weights(folder);
   }
-  return opening.is_file && (is_gguf(opening.head) || is_safetensors(opening.head, opening.size));
+  return file_head.is_file &&
+         (is_gguf(file_head.first_bytes) || is_safetensors(file_head.first_bytes, file_head.size));
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -131,11 +132,11 @@ Answer answer_of_weights(const StoredWeights& weights, const std::string& name) 
 }  // namespace
 
 std::optional<Result<Answer>> weights_summary(const SummaryRequest& request) {
-  const Opening opening = open_model(request.model.source);
-  if (!names_weights(opening)) return std::nullopt;
-  auto weights = opening.is_folder       ? read_weight_folder(opening.argument)
-                 : is_gguf(opening.head) ? read_gguf(opening.argument)
-                                         : read_safetensors(opening.argument);
+  const FileHead file_head = read_file_head(request.model.source);
+  if (!names_weights(file_head)) return std::nullopt;
+  auto weights = file_head.is_folder              ? read_weight_folder(file_head.argument)
+                 : is_gguf(file_head.first_bytes) ? read_gguf(file_head.argument)
+                                                  : read_safetensors(file_head.argument);
   if (!weights) return Result<Answer>(tl::unexpected(std::move(weights.error())));
   return answer_of_weights(*weights, request.model.source);
 }

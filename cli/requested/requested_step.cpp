@@ -128,13 +128,13 @@ Result<FoundModel> found_model(const ModelRequest& request) {
                               .values = request.options.arguments,
                               .loss = request.loss,
                               .allow_unknown = request.allow_unknown};
-  auto imported = import_model(open_model(request.source), options);
+  auto imported = import_model(read_file_head(request.source), options);
   if (!imported) return tl::unexpected(std::move(imported.error()));
   if (*imported) return described_by_reader(**std::move(imported));
   auto found = find_model(request.source, request.configs.models());
   if (!found) return found;
   if (is_piped(request.source)) {
-    imported = import_model(opening_of(found->source), options);
+    imported = import_model(file_head_of(found->source), options);
     if (!imported) return tl::unexpected(std::move(imported.error()));
     if (*imported) return described_by_reader(**std::move(imported));
   }
@@ -208,7 +208,7 @@ Result<RequestedStep> step_of_document(StepDocument document, const StepRequest&
 
 Result<RequestedStep> step_of_file(SourceTextPtr source, const StepRequest& request,
                                    const RequestedCard& card) {
-  return read_whole_step(std::move(source)).and_then([&](StepDocument&& document) {
+  return read_completed_step(std::move(source)).and_then([&](StepDocument&& document) {
     return step_of_document(std::move(document), request, card);
   });
 }
@@ -297,7 +297,7 @@ Result<StepSource> step_source(const StepRequest& request) {
   auto found = found_model(request.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
-    return read_whole_step(std::move(found->source)).map([](StepDocument&& document) {
+    return read_completed_step(std::move(found->source)).map([](StepDocument&& document) {
       return StepSource{.model = nullptr,
                         .document = std::make_shared<const StepDocument>(std::move(document))};
     });

@@ -190,7 +190,7 @@ Result<Answer> compare_quantity(const QuantityQuestion& question, const CardRequ
 /// "paged cache": where none is asked for, it is the model's usual one.
 std::string named_cache(const ServingSettings& settings, const StepRequest& step) {
   ServingSettings named = settings;
-  if (settings.any_cache) {
+  if (settings.cache_is_default) {
     if (step.typed.positionals.size() > 1) return "each model's usual cache";
     const auto usual = with_usual_cache(settings, step);
     if (!usual) return "each model's usual cache";  // a folder

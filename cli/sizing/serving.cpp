@@ -63,9 +63,9 @@ CheckedPass check_pass(const SizedPass& pass, const ServedModel& served) {
 // step has one: whoever reads a foreign format leaves it out. A server of a paged cache brings its
 // own attention, whatever the configuration says of transformers'.
 StepRequest request_as_served(StepRequest request, CacheKind cache) {
-  const Opening opening = open_model(request.model.source);
+  const FileHead file_head = read_file_head(request.model.source);
   for (const FormatRow& format : format_table()) {
-    if (!format.recognises(opening)) continue;
+    if (!format.recognises(file_head)) continue;
     request.model.loss = "none";
     if (format.name == "Hugging Face" && cache == CacheKind::paged) {
       request.model.options.arguments.emplace("attention", "paged");
@@ -121,7 +121,7 @@ Result<ServedModel> served_model(const StepRequest& asked, CacheKind cache,
 
 Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
                                          const StepRequest& request) {
-  if (!settings.any_cache) return settings;
+  if (!settings.cache_is_default) return settings;
   StepRequest asked = request_as_served(request, settings.cache);
   asked.model.options.seq.reset();
   auto found = found_model(asked.model);

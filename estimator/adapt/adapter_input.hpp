@@ -16,8 +16,8 @@ struct AdapterInput {
 /// Converts the input of `base` to `type`, then applies dropout.
 [[nodiscard]] Result<AdapterInput> adapter_input(GraphEdit& edit, const LoraSettings& lora,
                                                  DataType type, const Operator& base);
-[[nodiscard]] Result<TensorId> converted(GraphEdit& edit, std::string name, TensorId x,
-                                         DataType type, const Operator& base);
+[[nodiscard]] Result<TensorId> convert_tensor(GraphEdit& edit, std::string name, TensorId x,
+                                              DataType type, const Operator& base);
 [[nodiscard]] Attributes linear_attributes(std::int64_t features);
 /// `attributes` with the row's defaults for those that are missing.
 [[nodiscard]] Attributes completed(const OperatorRow& row, Attributes attributes);

@@ -53,8 +53,7 @@ class Adapting {
       if (lora_.bias == LoraBias::lora_only) train_bias(op);
       const Operator base = op;  // the list of operators grows
       own_ = settings_of_layer(lora_, base.name);
-      auto output =
-          own_.decomposed ? decomposed_beside(edit_, own_, type_, base) : adapter_beside(base);
+      auto output = own_.decomposed ? add_dora(edit_, own_, type_, base) : adapter_beside(base);
       if (!output) return tl::unexpected(std::move(output.error()));
       edit_.redirect(base.outputs.front(), *output);
     }
@@ -94,7 +93,7 @@ class Adapting {
     }
   }
 
-  using Added = Result<GraphEdit::Made>;
+  using Added = Result<GraphEdit::InsertedOperator>;
 
   Added add(const Operator& base, std::string_view part, std::string_view row,
             Attributes attributes, std::vector<TensorId> inputs) {
@@ -176,7 +175,7 @@ class Adapting {
     const auto scaled =
         add(base, "lora_scaled", "scale", completed(scale, std::move(factor)), {branch});
     if (!scaled) return tl::unexpected(scaled.error());
-    auto part = converted(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
+    auto part = convert_tensor(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
                           edit_.model().tensor(y).type.type, base);
     if (!part) return part;
     const auto sum = add(base, "lora_sum", "add", completed(addition, {}), {y, *part});

@@ -144,7 +144,7 @@ class ChunkingLoss {
     model.output = output;
     model.loss = whole;
     model.loss_in_model = false;
-    model.forgets_output = true;
+    model.releases_output = true;
     model.warnings.push_back(
         {.severity = Severity::note,
          .message =

@@ -18,7 +18,7 @@ namespace stowage {
 /// Adds the DoRA operators beside `base` and returns the tensor that readers of `base`'s result
 /// must read instead. `lora`: the settings of this layer (settings_of_layer).
 /// Errors: a layer that is not linear, or whose weight is in float8.
-[[nodiscard]] Result<TensorId> decomposed_beside(GraphEdit& edit, const LoraSettings& lora,
-                                                 DataType type, const Operator& base);
+[[nodiscard]] Result<TensorId> add_dora(GraphEdit& edit, const LoraSettings& lora, DataType type,
+                                        const Operator& base);
 
 }  // namespace stowage

@@ -26,7 +26,8 @@ void GraphEdit::drop(std::size_t i) {
   for (const TensorId output : old_[i].outputs) model_.tensors[output.index()].producer = {};
 }
 
-Result<GraphEdit::Made> GraphEdit::put(Operator op, const Inference& inference, DataType type) {
+Result<GraphEdit::InsertedOperator> GraphEdit::put(Operator op, const Inference& inference,
+                                                   DataType type) {
   for (std::size_t i = 0; i < inference.outputs.size(); ++i) {
     op.outputs.push_back(TensorId::of(model_.tensors.size()));
     TensorType made = inference.outputs[i];
@@ -35,14 +36,16 @@ Result<GraphEdit::Made> GraphEdit::put(Operator op, const Inference& inference, 
     model_.tensors.push_back({.name = std::move(name), .type = std::move(made), .producer = {}});
     replacement_.push_back(op.outputs.back());
   }
-  Made result{.output = op.outputs.front(), .outputs = op.outputs, .parameters = op.parameters};
+  InsertedOperator result{
+      .output = op.outputs.front(), .outputs = op.outputs, .parameters = op.parameters};
   model_.operators.push_back(std::move(op));
   return result;
 }
 
-Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
-                                       Attributes attributes, std::vector<TensorId> inputs,
-                                       DataType type, const Operator& beside) {
+Result<GraphEdit::InsertedOperator> GraphEdit::add(std::string name, const OperatorRow& row,
+                                                   Attributes attributes,
+                                                   std::vector<TensorId> inputs, DataType type,
+                                                   const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
   std::string path = path_of_part(beside, name);
@@ -57,10 +60,11 @@ Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
   return put(std::move(op), *inference, type);
 }
 
-Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRow& row,
-                                              Attributes attributes, std::vector<TensorId> inputs,
-                                              std::vector<ParameterId> parameters, DataType type,
-                                              const Operator& beside) {
+Result<GraphEdit::InsertedOperator> GraphEdit::add_reader(std::string name, const OperatorRow& row,
+                                                          Attributes attributes,
+                                                          std::vector<TensorId> inputs,
+                                                          std::vector<ParameterId> parameters,
+                                                          DataType type, const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
   std::string path = path_of_part(beside, name);

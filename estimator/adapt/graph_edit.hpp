@@ -25,7 +25,7 @@ class GraphEdit {
   /// reference is to the operator in the new graph.
   Operator& take(std::size_t i);
 
-  struct Made {
+  struct InsertedOperator {
     TensorId output;                ///< the first
     std::vector<TensorId> outputs;  ///< all
     std::vector<ParameterId> parameters;
@@ -34,14 +34,15 @@ class GraphEdit {
   /// of `beside`. `type`: the format of its floating-point parameters; buffers keep the shape
   /// rule's format.
   /// Errors: what the row's rule refuses, at the place of `beside`.
-  [[nodiscard]] Result<Made> add(std::string name, const OperatorRow& row, Attributes attributes,
-                                 std::vector<TensorId> inputs, DataType type,
-                                 const Operator& beside);
+  [[nodiscard]] Result<InsertedOperator> add(std::string name, const OperatorRow& row,
+                                             Attributes attributes, std::vector<TensorId> inputs,
+                                             DataType type, const Operator& beside);
   /// Appends a new operator that reads existing parameters: a second reader of a layer's weights.
-  [[nodiscard]] Result<Made> add_reader(std::string name, const OperatorRow& row,
-                                        Attributes attributes, std::vector<TensorId> inputs,
-                                        std::vector<ParameterId> parameters, DataType type,
-                                        const Operator& beside);
+  [[nodiscard]] Result<InsertedOperator> add_reader(std::string name, const OperatorRow& row,
+                                                    Attributes attributes,
+                                                    std::vector<TensorId> inputs,
+                                                    std::vector<ParameterId> parameters,
+                                                    DataType type, const Operator& beside);
   /// Leaves operator `i` out of the new graph. Precondition: no operator that is taken reads its
   /// outputs.
   void drop(std::size_t i);
@@ -52,7 +53,7 @@ class GraphEdit {
   [[nodiscard]] ModelGraph finished() &&;
 
  private:
-  Result<Made> put(Operator op, const Inference& inference, DataType type);
+  Result<InsertedOperator> put(Operator op, const Inference& inference, DataType type);
 
   ModelGraph model_;
   std::vector<Operator> old_;

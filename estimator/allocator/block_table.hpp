@@ -41,7 +41,7 @@ struct MemoryBlock {
   bool allocated = false;
   bool mapped = true;
   bool expandable = false;
-  bool used_elsewhere = false;  ///< used on other streams while allocated
+  bool used_on_other_streams = false;  ///< used on other streams while allocated
 
   [[nodiscard]] bool is_split() const { return prev.valid() || next.valid(); }
   [[nodiscard]] bool is_available() const { return !allocated && pending_events == 0; }

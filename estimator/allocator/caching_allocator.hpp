@@ -152,7 +152,7 @@ class CachingAllocator {
   DeviceMemory& device_;
   HolderId holder_;
   BlockTable blocks_;
-  // Only of blocks with MemoryBlock::used_elsewhere.
+  // Only of blocks with MemoryBlock::used_on_other_streams.
   std::map<BlockId, std::set<StreamId>> used_on_;
   std::map<StreamId, WaitingBlocks> waiting_;
   AllocatorStatistics statistics_;

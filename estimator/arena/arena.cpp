@@ -113,7 +113,7 @@ BlockOrder order_of(const PlacedFloor& made, std::span<const Bytes> offsets) {
 
 ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
   assert(options.alignment.count() > 0 && options.effort >= 0);
-  assert(options.near.empty() || options.near.size() == requests.size());
+  assert(options.similar_offsets.empty() || options.similar_offsets.size() == requests.size());
   PlacedFloor made = make_blocks(requests, options.alignment);
   ArenaBlocks& blocks = made.blocks;
   ArenaPacking packing;
@@ -127,8 +127,9 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     }
     std::vector<BlockOrder> orders = greedy_orders(blocks);
     if (options.effort == 0 && blocks.count() > slow_orders) orders.resize(few_orders);
-    if (!options.near.empty()) orders.insert(orders.begin(), order_of(made, options.near));
-    placed = search_packing(blocks, orders, above(made.floor, options.enough),
+    if (!options.similar_offsets.empty())
+      orders.insert(orders.begin(), order_of(made, options.similar_offsets));
+    placed = search_packing(blocks, orders, above(made.floor, options.target_peak),
                             options.effort * work_per_effort);
   }
   packing.offsets.resize(requests.size());

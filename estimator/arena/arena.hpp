@@ -31,11 +31,12 @@ inline constexpr Bytes arena_alignment{256};
 struct PackingOptions {
   Bytes alignment = arena_alignment;  ///< sizes are rounded up to it
   int effort = 1;  ///< search effort, about 50 ms a unit; 0: only a few greedy orders are tried
-  Bytes enough;    ///< the search stops at a peak of at most this; 0: it looks for the least peak
+  /// The search stops at a peak of at most this. 0: it looks for the least peak.
+  Bytes target_peak;
   /// Offsets, by request, of a packing of a similar problem, for example one with shorter
   /// lifetimes. The requests in the order of these offsets are tried as one more greedy order.
   /// Empty: none.
-  std::span<const Bytes> near = {};
+  std::span<const Bytes> similar_offsets = {};
 };
 
 /// Deterministic. Throws ArithmeticOverflow where the rounded sizes do not add up in 64 bits.

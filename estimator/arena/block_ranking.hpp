@@ -21,7 +21,7 @@ enum class RankBy {
 using Ranking = std::array<RankBy, 3>;
 
 /// The rankings that are searched in turn; the one that is most often the fastest comes first.
-inline constexpr std::array<Ranking, 3> race_rankings{
+inline constexpr std::array<Ranking, 3> search_rankings{
     Ranking{RankBy::fullest, RankBy::duration, RankBy::area},
     Ranking{RankBy::fullest, RankBy::area, RankBy::duration},
     Ranking{RankBy::duration, RankBy::area, RankBy::fullest},

@@ -62,20 +62,20 @@ PackingTree::PackingTree(const ArenaBlocks& blocks, const BlockSections& section
   levels_.push_back({.part = {}, .last = {0, 0}, .highest = 0, .parts_end = parts_.size()});
 }
 
-/// The next choice by turn. A choice whose height no section can bear leaves none after it.
+/// The next choice by key. A choice whose height no section can bear leaves none after it.
 bool PackingTree::choose(Level& level) {
   std::int64_t lowest_top = beyond;  // a block above this leaves room for another beneath
-  Turn first{beyond, 0};
+  PlacementKey first{beyond, 0};
   Index chosen = -1;
   work_ -= level.part.end - level.part.begin;
   for (Index i = level.part.begin; i < level.part.end; ++i) {
     const Index candidate = open_[at(i)];
     const Block& block = block_[at(candidate)];
     lowest_top = std::min(lowest_top, block.height + block.size);
-    const Turn turn{block.height, block.rank};
-    if (turn <= level.last || turn >= first) continue;
+    const PlacementKey key{block.height, block.rank};
+    if (key <= level.last || key >= first) continue;
     if (block.twin >= 0 && is_open_.test(0, block.twin)) continue;
-    first = turn;
+    first = key;
     chosen = candidate;
   }
   if (chosen < 0 || first.offset >= lowest_top || first.offset > level.highest) return false;
@@ -139,7 +139,7 @@ bool PackingTree::raise_above(Level& level, std::int64_t top) {
   const auto hold = [&](StepRange range, std::int64_t floor) {
     const std::int64_t room = capacity_ - floor;
     for (Index s = range.begin; s < range.end; ++s) {
-      if (unplaced_[at(s)] > room && !holds_rest(s, level.last.offset)) return false;
+      if (unplaced_[at(s)] > room && !leaves_room(s, level.last.offset)) return false;
     }
     return true;
   };
@@ -150,7 +150,7 @@ bool PackingTree::raise_above(Level& level, std::int64_t top) {
 
 /// Whether a section has room for what is left of it. Heights only rise on the way down the tree,
 /// so that its lowest block stays the lowest until it is placed or raised.
-bool PackingTree::holds_rest(Index section, std::int64_t offset) {
+bool PackingTree::leaves_room(Index section, std::int64_t offset) {
   Section& known = section_[at(section)];
   if (!is_open_.test(0, known.lowest) || block_[at(known.lowest)].height != known.floor) {
     Section found{beyond, -1};
@@ -167,7 +167,7 @@ bool PackingTree::holds_rest(Index section, std::int64_t offset) {
   return std::max(known.floor, offset) + unplaced_[at(section)] <= capacity_;
 }
 
-void PackingTree::take_back(Level& level) {
+void PackingTree::undo(Level& level) {
   const auto reopen = [&](Index block) {
     is_open_.set(0, block);
     count_open(block, 1);
@@ -241,7 +241,7 @@ void PackingTree::rank(const Part& part) {
   }
 }
 
-void PackingTree::enter(const Part& part, Turn last) {
+void PackingTree::enter(const Part& part, PlacementKey last) {
   const auto begin = unplaced_.begin();
   const std::int64_t fullest =
       *std::max_element(begin + part.sections.begin, begin + part.sections.end);
@@ -257,11 +257,11 @@ TreeOutcome PackingTree::step() {
     if (!choose(level)) {
       levels_.pop_back();
       if (levels_.size() == 1) return TreeOutcome::infeasible;
-      take_back(levels_.back());
+      undo(levels_.back());
     } else if (place(level)) {
       split(level);
     } else {
-      take_back(level);
+      undo(level);
     }
   } else if (level.next_part < level.parts_end) {
     const bool whole = !root && level.parts_end - level.first_part == 1;

@@ -64,10 +64,10 @@ class PackingTree {
     std::int64_t floor;
     Index lowest;  // an unplaced block whose height is the floor
   };
-  struct Turn {
+  struct PlacementKey {
     std::int64_t offset;
     Index rank;
-    friend auto operator<=>(const Turn&, const Turn&) = default;
+    friend auto operator<=>(const PlacementKey&, const PlacementKey&) = default;
   };
   struct Part {
     Index begin, end;    // of open_
@@ -77,7 +77,7 @@ class PackingTree {
   /// needed to undo it.
   struct Level {
     Part part;
-    Turn last;                     // of the latest choice here; at first that of the level above
+    PlacementKey last;             // of the latest choice here; at first that of the level above
     std::int64_t highest;          // largest offset that leaves each section room for the rest
     Index block = -1;              // placed here
     bool covered = false;          // an unplaced block can lie on it
@@ -97,12 +97,12 @@ class PackingTree {
   [[nodiscard]] bool choose(Level& level);
   [[nodiscard]] bool place(Level& level);
   [[nodiscard]] bool raise_above(Level& level, std::int64_t top);
-  [[nodiscard]] bool holds_rest(Index section, std::int64_t offset);
+  [[nodiscard]] bool leaves_room(Index section, std::int64_t offset);
   void count_open(Index block, int sign);
-  void take_back(Level& level);
+  void undo(Level& level);
   void split(Level& level);
   void split_apart(Index begin, Index end);
-  void enter(const Part& part, Turn last);
+  void enter(const Part& part, PlacementKey last);
   void rank(const Part& part);
 
   const ArenaBlocks& problem_;

@@ -91,9 +91,9 @@ class ConflictSearch {
 
   void note(const std::array<std::int32_t, 3>& steps, std::int64_t sum) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      std::vector<std::int64_t>& held = result_.held[i];
-      if (held.empty()) held.assign(live_.size(), 0);
-      std::int64_t& most = held[at(steps[i])];
+      std::vector<std::int64_t>& excess = result_.excess[i];
+      if (excess.empty()) excess.assign(live_.size(), 0);
+      std::int64_t& most = excess[at(steps[i])];
       most = std::max(most, sum - live_[at(steps[i])]);
     }
   }

@@ -21,7 +21,7 @@ struct PlaceConflict {
   /// sum over the bytes live at that step, among the triples whose sum exceeds `peak`. That many
   /// bytes less would have to be live there for a packing within `peak`, if nothing changes at the
   /// other two steps. Empty: no triple exceeds `peak`.
-  std::array<std::vector<std::int64_t>, 3> held;
+  std::array<std::vector<std::int64_t>, 3> excess;
 };
 
 /// Tries triples around the gaps between the ranges of blocks, and only some of them if there are

@@ -8,10 +8,10 @@
 
 namespace stowage {
 
-/// Improves `start` until its peak is at most `enough` or `work` block comparisons are spent.
+/// Improves `start` until its peak is at most `target_peak` or `work` block comparisons are spent.
 /// Deterministic.
 [[nodiscard]] BlockOffsets reinsert_blocks(const ArenaBlocks& blocks, FirstFit& fit,
-                                           BlockOffsets start, std::int64_t enough,
+                                           BlockOffsets start, std::int64_t target_peak,
                                            std::int64_t work);
 
 }  // namespace stowage

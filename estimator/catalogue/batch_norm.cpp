@@ -4,7 +4,7 @@
 // no mask), and frees them at once.
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -185,7 +185,7 @@ void forward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool channels_last = suggests_channels_last(lowering.input());
   const TensorView x =
       cudnn ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
-            : input_as_read(lowering, Kernel::batch_norm_forward);
+            : input_view(lowering, Kernel::batch_norm_forward);
   const BatchNormParameters parameters = batch_norm_parameters(lowering);
   std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
   if (!cudnn) writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
@@ -239,7 +239,7 @@ void backward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool channels_last = suggests_channels_last(lowering.saved("input"));
   const TensorView& saved = lowering.saved("input");
   const TensorView x =
-      as_read(lowering, Kernel::batch_norm_backward, 0, saved, saved, "backward.input");
+      argument_view(lowering, Kernel::batch_norm_backward, 0, saved, saved, "backward.input");
   // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
   const TensorView dy = cudnn_backward ? lowering.contiguous(lowering.output_gradient(),
                                                              "grad.contiguous", channels_last)

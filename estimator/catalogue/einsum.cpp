@@ -35,9 +35,9 @@ std::vector<std::int64_t> order_from(std::string_view labels, std::string_view w
 }
 
 /// How a kernel set turns a tensor's axes: a view, or a copy.
-struct ViewedTurn {
-  static TensorView turn(OperatorLowering&, const TensorView& view, std::string_view labels,
-                         std::string_view wanted, std::string_view) {
+struct ViewPermutation {
+  static TensorView permute(OperatorLowering&, const TensorView& view, std::string_view labels,
+                            std::string_view wanted, std::string_view) {
     return permuted(view, order_from(labels, wanted));
   }
   static TensorView diagonal(OperatorLowering&, const TensorView& view, const DiagonalAxes& axes,
@@ -46,10 +46,10 @@ struct ViewedTurn {
   }
   static constexpr auto diagonal_backward = diagonal_view_backward;
 };
-struct CopiedTurn {
-  static TensorView turn(OperatorLowering& lowering, const TensorView& view,
-                         std::string_view labels, std::string_view wanted,
-                         std::string_view suffix) {
+struct CopyPermutation {
+  static TensorView permute(OperatorLowering& lowering, const TensorView& view,
+                            std::string_view labels, std::string_view wanted,
+                            std::string_view suffix) {
     if (labels == wanted) return view;
     Attributes attributes;
     attributes.set("axes", order_from(labels, wanted));
@@ -109,7 +109,7 @@ struct Labelled {
   std::string labels;
 };
 
-template <class Turn>
+template <class Permutation>
 class Einsum {
  public:
   explicit Einsum(OperatorLowering& lowering)
@@ -130,8 +130,9 @@ class Einsum {
     made = summed(made, sums, "sum");
     // The caller's list of operands lives until the call returns.
     const bool calls_kernels = !steps_.empty() || !sums.empty();
-    if (std::is_same_v<Turn, ViewedTurn> && calls_kernels) lowering_.also_hold(operand_storages());
-    lowering_.set_output(0, with_axes_of_one(turned(made, reduced_.result, "result"),
+    if (std::is_same_v<Permutation, ViewPermutation> && calls_kernels)
+      lowering_.also_hold(operand_storages());
+    lowering_.set_output(0, with_axes_of_one(permuted_operand(made, reduced_.result, "result"),
                                              reduced_.result, equation_.result));
   }
 
@@ -145,7 +146,8 @@ class Einsum {
     std::vector<std::pair<int, Labelled>> gradients;
     for (std::size_t i = steps_.size(); i-- > 0;) {
       const EinsumStep& step = steps_[i];
-      gradient = {turned(gradient, step.result, fmt::format("backward.result{}", i)), step.result};
+      gradient = {permuted_operand(gradient, step.result, fmt::format("backward.result{}", i)),
+                  step.result};
       auto [left, right] =
           step.contracted.empty() ? element_gradients(i, gradient) : product_gradients(i, gradient);
       if (right) give(static_cast<int>(i) + 1, *right);
@@ -171,7 +173,7 @@ class Einsum {
     std::string labels = equation_.operands[i];
     TensorView view = lowering_.input(static_cast<int>(i));
     for (int count = 0; const auto axes = next_diagonal(labels); ++count) {
-      view = Turn::diagonal(lowering_, view, *axes, fmt::format("diagonal{}.{}", i, count));
+      view = Permutation::diagonal(lowering_, view, *axes, fmt::format("diagonal{}.{}", i, count));
       labels = without_diagonal(labels, *axes);
     }
     std::string kept;
@@ -181,15 +183,16 @@ class Einsum {
     return {without_axes_of_one(view, labels, kept), kept};
   }
 
-  TensorView turned(const Labelled& of, std::string_view wanted, const std::string& suffix) {
-    return Turn::turn(lowering_, of.view, of.labels, wanted, suffix);
+  TensorView permuted_operand(const Labelled& of, std::string_view wanted,
+                              const std::string& suffix) {
+    return Permutation::permute(lowering_, of.view, of.labels, wanted, suffix);
   }
 
   /// `view`, its axes in the order of `wanted`, under a shape of as many elements: a copy where its
   /// strides do not allow a view.
   TensorView arranged(const Labelled& of, const std::string& wanted, const Shape& shape,
                       const std::string& suffix) {
-    const TensorView view = turned(of, wanted, suffix);
+    const TensorView view = permuted_operand(of, wanted, suffix);
     if (const auto seen = reshaped(view, shape)) return *seen;
     return *reshaped(lowering_.contiguous(view, suffix), shape);
   }
@@ -225,7 +228,7 @@ class Einsum {
     for (const char label : whole) {
       if (of.labels.find(label) != std::string::npos) kept += label;
     }
-    TensorView view = turned(of, kept, suffix + ".turned");
+    TensorView view = permuted_operand(of, kept, suffix + ".turned");
     for (std::size_t axis = 0; axis < whole.size(); ++axis) {
       if (kept.find(whole[axis]) != std::string::npos) continue;
       view.shape.insert(view.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
@@ -236,7 +239,7 @@ class Einsum {
   }
 
   TensorView spread(TensorView view, const Shape& shape, const std::string& suffix) {
-    if constexpr (std::is_same_v<Turn, ViewedTurn>) {
+    if constexpr (std::is_same_v<Permutation, ViewPermutation>) {
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         if (view.shape[axis] != shape[axis]) view.strides[axis] = 0;
       }
@@ -271,7 +274,9 @@ class Einsum {
     lowering_.save(fmt::format("right{}", i), w);
     const std::string labels = step.batch + step.left_only + step.right_only;
     const TensorView whole = *reshaped(y, label_shape(labels, sizes_));
-    return {turned({whole, labels}, step.result, fmt::format("product{}.turned", i)), step.result};
+    return {permuted_operand({whole, labels}, step.result,
+                             fmt::format("product{}.turned", i)),
+            step.result};
   }
 
   /// Both with all labels of the result, ones where they lack it.
@@ -280,7 +285,7 @@ class Einsum {
     for (const char label : step.result) {
       if (of.labels.find(label) != std::string::npos) kept += label;
     }
-    return with_axes_of_one(turned(of, kept, suffix), kept, step.result);
+    return with_axes_of_one(permuted_operand(of, kept, suffix), kept, step.result);
   }
 
   Labelled element_product(std::size_t i, const Labelled& left, const Labelled& right) {
@@ -416,11 +421,12 @@ class Einsum {
     for (const char label : stages.back()) {
       if (reduced_.operands[i].find(label) != std::string::npos) kept += label;
     }
-    TensorView dx = with_axes_of_one(turned(gradient, kept, fmt::format("grad_input{}", input)),
-                                     kept, stages.back());
+    TensorView dx = with_axes_of_one(
+        permuted_operand(gradient, kept, fmt::format("grad_input{}", input)), kept, stages.back());
     for (std::size_t k = diagonals.size(); k-- > 0;) {
-      dx = Turn::diagonal_backward(lowering_, dx, diagonal_stage_shape(i, stages[k]), diagonals[k],
-                                   fmt::format("backward.diagonal{}.{}", i, k));
+      dx =
+          Permutation::diagonal_backward(lowering_, dx, diagonal_stage_shape(i, stages[k]),
+                                         diagonals[k], fmt::format("backward.diagonal{}.{}", i, k));
     }
     lowering_.give_input_gradient(input, dx);
   }
@@ -442,30 +448,31 @@ class Einsum {
   std::vector<EinsumStep> steps_;
 };
 
-template <class Turn>
+template <class Permutation>
 void forward_einsum(OperatorLowering& lowering) {
-  Einsum<Turn>(lowering).forward();
+  Einsum<Permutation>(lowering).forward();
 }
-template <class Turn>
+template <class Permutation>
 void backward_einsum(OperatorLowering& lowering) {
-  Einsum<Turn>(lowering).backward();
+  Einsum<Permutation>(lowering).backward();
 }
 
 }  // namespace
 
 OperatorRow rows::einsum() {
-  return {.name = "einsum",
-          .doc = "sums of products of tensors by an equation of letters, an axis each",
-          .attributes = {{.name = "equation",
-                          .type = AttributeType::text,
-                          .doc = "a letter an axis, twice for a diagonal, ... for further axes; in "
-                                 "quotes where it has a comma: \"bhid,bhjd->bhij\""}},
-          .min_inputs = 1,
-          .max_inputs = -1,
-          .infer = infer_einsum,
-          .lowering = {.stowage = {forward_einsum<CopiedTurn>, backward_einsum<CopiedTurn>},
-                       .pytorch = {forward_einsum<ViewedTurn>, backward_einsum<ViewedTurn>}},
-          .autocast = AutocastClass::lower};
+  return {
+      .name = "einsum",
+      .doc = "sums of products of tensors by an equation of letters, an axis each",
+      .attributes = {{.name = "equation",
+                      .type = AttributeType::text,
+                      .doc = "a letter an axis, twice for a diagonal, ... for further axes; in "
+                             "quotes where it has a comma: \"bhid,bhjd->bhij\""}},
+      .min_inputs = 1,
+      .max_inputs = -1,
+      .infer = infer_einsum,
+      .lowering = {.stowage = {forward_einsum<CopyPermutation>, backward_einsum<CopyPermutation>},
+                   .pytorch = {forward_einsum<ViewPermutation>, backward_einsum<ViewPermutation>}},
+      .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 
@@ -108,7 +108,7 @@ TensorView zero_bias(OperatorLowering& lowering) {
 }
 
 std::vector<TensorView> norm_arguments(OperatorLowering& lowering, Kernel kernel) {
-  std::vector<TensorView> reads{input_as_read(lowering, kernel)};
+  std::vector<TensorView> reads{input_view(lowering, kernel)};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   return reads;
 }
@@ -149,10 +149,10 @@ struct AffineWrites {
 
 void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
                               AffineWrites (*affine_writes)(OperatorLowering& lowering)) {
-  const TensorView x = as_read(lowering, kernel, 0, lowering.saved("input"),
-                               lowering.saved("input"), "backward.input");
+  const TensorView x = argument_view(lowering, kernel, 0, lowering.saved("input"),
+                                     lowering.saved("input"), "backward.input");
   const TensorView dy =
-      as_read(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
+      argument_view(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));

@@ -37,7 +37,7 @@ void forward_parameter(OperatorLowering& lowering) {
 void backward_parameter(OperatorLowering& lowering) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView& dy = lowering.output_gradient();
-  if (lie_alike(dy, lowering.parameter(0))) return lowering.give_parameter_gradient(0, dy);
+  if (same_memory_format(dy, lowering.parameter(0))) return lowering.give_parameter_gradient(0, dy);
   TensorView copy = lowering.new_parameter_gradient(0);
   copy.strides = lowering.parameter(0).strides;
   lowering.emit(Kernel::copy, "backward", {dy}, {copy});

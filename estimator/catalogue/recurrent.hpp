@@ -41,19 +41,19 @@ struct RecurrentNetwork {
 [[nodiscard]] std::vector<TensorView> last_states(OperatorLowering& lowering,
                                                   const RecurrentNetwork& n);
 void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>& reads);
-// `unasked`: the storage class of gradients that the kernel takes or writes though no other
+// `unused_class`: the storage class of gradients that the kernel takes or writes though no other
 // operator provides or reads them. PyTorch makes them within its call of cuDNN (_cudnn_rnn_backward
 // in ATen/native/cudnn/RNN.cpp), so there they are workspace.
 [[nodiscard]] TensorView zero_gradient(OperatorLowering& lowering, std::string_view name,
-                                       const Shape& shape, StorageClass unasked);
+                                       const Shape& shape, StorageClass unused_class);
 /// x, h0, [c0], weights, y, reserve, dy.
 [[nodiscard]] std::vector<TensorView> backward_reads(OperatorLowering& lowering,
                                                      const RecurrentNetwork& n,
-                                                     StorageClass unasked);
+                                                     StorageClass unused_class);
 /// dx, dh0, [dc0]. The states' gradients are those of inputs if the initial states are inputs.
 [[nodiscard]] std::vector<TensorView> backward_writes(OperatorLowering& lowering,
                                                       const RecurrentNetwork& n,
-                                                      StorageClass unasked);
+                                                      StorageClass unused_class);
 [[nodiscard]] std::vector<TensorView> weight_gradients(OperatorLowering& lowering);
 /// Passes the gradients on. `writes`: from backward_writes().
 void give_gradients(OperatorLowering& lowering, const std::vector<TensorView>& writes,

@@ -109,12 +109,12 @@ void emit_upsample(OperatorLowering& lowering, Kernel kernel, std::string_view n
                    const TensorView& given, const TensorView& result, const Shape& larger) {
   const std::int64_t wanted =
       channels_wanted(lowering.attributes().text("mode"), result.shape.size());
-  const bool as_it_lies =
+  const bool unchanged =
       !is_contiguous(result) && (wanted == 0 || !(result.shape[1].constant < wanted));
   const TensorView x = wanted == 0 ? given
                                    : lowering.contiguous_within(
-                                         given, fmt::format("{}.contiguous", name), as_it_lies);
-  const bool copied = !as_it_lies && !is_contiguous(result);
+                                         given, fmt::format("{}.contiguous", name), unchanged);
+  const bool copied = !unchanged && !is_contiguous(result);
   const TensorView made = copied ? lowering.new_tensor(fmt::format("{}.result", name), result.shape,
                                                        result.type, StorageClass::workspace)
                                  : result;

@@ -5,7 +5,7 @@
 // classes, so that the engine adds it to the other one in a new tensor. Under autocast the
 // logarithms stay in the format of the logits, as in the plain one, and are saved beside their
 // float32 copy; both gradients are converted, which makes the first a tensor of its own.
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/loss.hpp"
 
 namespace stowage {
@@ -31,7 +31,7 @@ TensorView repeated_over_classes(TensorView gradient, const Shape& shape) {
 void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   const bool upcast = lowering.attributes().boolean("upcast");
   const DataType type = lowering.output_type().type;
-  const TensorView given = input_as_read(lowering, Kernel::log_softmax_forward);
+  const TensorView given = input_view(lowering, Kernel::log_softmax_forward);
   const TensorView logits = upcast ? lowering.cast(given, type, "input.cast") : given;
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const Affine elements = element_count(logits.shape);

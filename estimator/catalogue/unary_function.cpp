@@ -39,7 +39,7 @@ Attributes function_attributes(const UnaryFunction& function) {
 
 // Whether backward is handed the result, where the forward kernel works in place or not.
 bool keeps_result_stowage(const UnaryFunction& function, bool) {
-  return function.saves == Saves::result || function.result_tells;
+  return function.saves == Saves::result || function.gradient_from_result;
 }
 
 bool keeps_result_pytorch(const UnaryFunction& function, bool in_place) {
@@ -131,7 +131,7 @@ void backward_unary_function(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
   const TensorView dx =
-      new_input_gradient_like(lowering, function.gradient_lies_as_saved ? kept : dy);
+      new_input_gradient_like(lowering, function.gradient_has_saved_order ? kept : dy);
   lowering.emit(function.backward, "backward", {kept, dy}, {dx},
                 {.attributes = function_attributes(function),
                  .temporaries = temporaries(lowering, function, dx),

@@ -29,7 +29,7 @@ struct UnaryFunction {
   InPlace in_place = InPlace::none;
   /// PyTorch saves the input, but the gradient follows from the result too: relu6's gradient is 0
   /// where the result is 0 or 6.
-  bool result_tells = false;
+  bool gradient_from_result = false;
   std::int64_t flops = 1;  ///< an element
   AutocastClass autocast = AutocastClass::as_is;
   std::vector<AttributeSpec> attributes = {};
@@ -38,7 +38,7 @@ struct UnaryFunction {
   std::int64_t backward_tensors = 0, backward_masks = 0, backward_scalars = 0;
   /// The gradient has the memory order of the saved tensor, which is the first operand in PyTorch's
   /// backward pass; else that of the output's gradient.
-  bool gradient_lies_as_saved = false;
+  bool gradient_has_saved_order = false;
   std::string_view function = {};  ///< the kernels' name for it; empty: `name`
   Kernel forward = Kernel::unary_forward;
   Kernel backward = Kernel::unary_backward;

@@ -14,20 +14,20 @@ namespace stowage {
 
 struct FormatRow {
   std::string_view name;  ///< "ONNX"
-  bool (*recognises)(const Opening& opening) = nullptr;
-  Result<ImportedModel> (*read)(const Opening& opening, const ImportOptions& options) = nullptr;
+  bool (*recognises)(const FileHead& file_head) = nullptr;
+  Result<ImportedModel> (*read)(const FileHead& file_head, const ImportOptions& options) = nullptr;
 };
 /// The formats, in the order in which they are tried.
 [[nodiscard]] std::span<const FormatRow> format_table();
 
 /// Reads the start of the file that `argument` names. If it cannot be read, `first_bytes` is empty;
 /// the later reader reports the error.
-[[nodiscard]] Opening open_model(const std::string& argument);
+[[nodiscard]] FileHead read_file_head(const std::string& argument);
 /// The same for a text that is in memory or came through a pipe, as if it were a file.
-[[nodiscard]] Opening opening_of(SourceTextPtr text);
+[[nodiscard]] FileHead file_head_of(SourceTextPtr text);
 
 /// nullopt: no format of the table recognises it.
-[[nodiscard]] Result<std::optional<ImportedModel>> import_model(const Opening& opening,
+[[nodiscard]] Result<std::optional<ImportedModel>> import_model(const FileHead& file_head,
                                                                 const ImportOptions& options);
 
 }  // namespace stowage

@@ -11,8 +11,8 @@ namespace stowage {
 inline constexpr const char* adapter_file_name = "adapter_config.json";
 
 /// Whether it is such a file, or a folder that has one but no config.json.
-[[nodiscard]] bool is_adapter_config(const Opening& opening);
-[[nodiscard]] Result<ImportedModel> refuse_adapter_config(const Opening& opening,
+[[nodiscard]] bool is_adapter_config(const FileHead& file_head);
+[[nodiscard]] Result<ImportedModel> refuse_adapter_config(const FileHead& file_head,
                                                           const ImportOptions& options);
 
 }  // namespace stowage

@@ -1,6 +1,6 @@
 // The input and output types of every importer: see CONTRIBUTING.md, "Adding an importer".
 //
-//   Opening + ImportOptions -> ImportedModel, whose description load_model reads
+//   FileHead + ImportOptions -> ImportedModel, whose description load_model reads
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace stowage {
 
 /// The argument MODEL and the start of its file, from which its format is recognised.
-struct Opening {
+struct FileHead {
   std::string argument;  ///< as typed: a path, "-", or any other word
   bool is_file = false;  ///< a regular file
   bool is_folder = false;
-  std::int64_t size = 0;    ///< of a regular file or of `text`, in bytes
-  std::string head = {};    ///< its first opening_length bytes, or all of a shorter file
-  SourceTextPtr text = {};  ///< the whole text if it came through a pipe; else null
+  std::int64_t size = 0;         ///< of a regular file or of `text`, in bytes
+  std::string first_bytes = {};  ///< its first file_head_length bytes, or all of a shorter file
+  SourceTextPtr text = {};       ///< the whole text if it came through a pipe; else null
 };
-inline constexpr std::size_t opening_length = std::size_t{64} << 10;
+inline constexpr std::size_t file_head_length = std::size_t{64} << 10;
 
 /// The user's settings for an import.
 struct ImportOptions {

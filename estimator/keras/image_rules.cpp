@@ -31,13 +31,13 @@ std::optional<LayerOutput> image_of(KerasTranslation& translation, const KerasCa
     translation.refuse("its input is no image of as many axes");
     return std::nullopt;
   }
-  if (keeps_channels_first(call)) return translation.last(call, call.inputs[0]);
-  return translation.first(call, call.inputs[0]);
+  if (keeps_channels_first(call)) return translation.channels_last(call, call.inputs[0]);
+  return translation.channels_first(call, call.inputs[0]);
 }
 
 void give_image(KerasTranslation& translation, KerasCall& call, LayerOutput output) {
-  if (keeps_channels_first(call)) return translation.give(call, output);
-  translation.give_first(call, output);
+  if (keeps_channels_first(call)) return translation.add_output(call, output);
+  translation.add_channels_first_output(call, output);
 }
 
 // TensorFlow's SAME: the output has ceil(input / stride), the odd element is padded behind.
@@ -255,7 +255,7 @@ bool translate_keras_global_pool(KerasTranslation& translation, KerasCall& call)
   }
   const Shape& shape = translation.layers().type(*made).shape;
   made = translation.add(call, "reshape", {*made}, {{"shape", Shape{shape[0], shape[1]}}});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 

@@ -88,8 +88,8 @@ Result<ImportedModel> described(const YamlDocument& document, const ImportOption
 
 }  // namespace
 
-bool is_keras_model(const Opening& opening) {
-  const std::string_view head = opening.head;
+bool is_keras_model(const FileHead& file_head) {
+  const std::string_view head = file_head.first_bytes;
   const auto first = std::ranges::find_if(
       head, [](char c) { return std::isspace(static_cast<unsigned char>(c)) == 0; });
   if (first == head.end() || *first != '{') return false;
@@ -98,9 +98,9 @@ bool is_keras_model(const Opening& opening) {
          (has("\"Sequential\"") || has("\"Functional\"") || has("\"Model\"") || has("\"layers\""));
 }
 
-Result<ImportedModel> import_keras_model(const Opening& opening, const ImportOptions& options) {
-  auto source = opening.text ? Result<SourceTextPtr>(opening.text)
-                             : read_source(opening.argument, FileKind::description);
+Result<ImportedModel> import_keras_model(const FileHead& file_head, const ImportOptions& options) {
+  auto source = file_head.text ? Result<SourceTextPtr>(file_head.text)
+                               : read_source(file_head.argument, FileKind::description);
   if (!source) return tl::unexpected(std::move(source.error()));
   auto document = read_yaml(*source);
   if (!document) return tl::unexpected(std::move(document.error()));

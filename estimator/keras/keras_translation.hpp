@@ -46,15 +46,17 @@ class KerasTranslation {
                                                         Attributes::Entries given,
                                                         const std::vector<NamedText>& names);
   /// The tensor in the shape [batch, channels, ...].
-  [[nodiscard]] std::optional<LayerOutput> first(const KerasCall& call, const KerasTensor& tensor);
+  [[nodiscard]] std::optional<LayerOutput> channels_first(const KerasCall& call,
+                                                          const KerasTensor& tensor);
   /// The tensor in Keras' shape, with channels last.
-  [[nodiscard]] std::optional<LayerOutput> last(const KerasCall& call, const KerasTensor& tensor);
+  [[nodiscard]] std::optional<LayerOutput> channels_last(const KerasCall& call,
+                                                         const KerasTensor& tensor);
   /// Appends an output to the call that has the layer's shape in Keras too.
-  void give(KerasCall& call, LayerOutput output);
+  void add_output(KerasCall& call, LayerOutput output);
   /// Appends an output that is an image with channels first, and has channels last in Keras.
-  void give_first(KerasCall& call, LayerOutput output);
+  void add_channels_first_output(KerasCall& call, LayerOutput output);
   /// Appends an output with the Keras shape and the channel order of `input`.
-  void give_like(KerasCall& call, const KerasTensor& input, LayerOutput output);
+  void add_output_like(KerasCall& call, const KerasTensor& input, LayerOutput output);
   /// Applies the layer's `activation` to the call's outputs. False: it is unknown.
   [[nodiscard]] bool activate(KerasCall& call, const std::string& activation);
 
@@ -70,7 +72,7 @@ class KerasTranslation {
 [[nodiscard]] Shape channels_to_front(const Shape& shape);
 [[nodiscard]] Shape channels_to_back(const Shape& shape);
 /// The axis of the tensor's layer that is `axis` in Keras; nullopt: out of range.
-[[nodiscard]] std::optional<std::int64_t> held_axis(const KerasTensor& tensor, std::int64_t axis);
+[[nodiscard]] std::optional<std::int64_t> layer_axis(const KerasTensor& tensor, std::int64_t axis);
 
 struct KerasRule {
   std::string_view class_name;

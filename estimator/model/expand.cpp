@@ -262,7 +262,7 @@ class Expansion {
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
       if (!entry.module.empty()) path_ += entry.module + '.';
       path_.append(name_, prefix);
-      if (repeat && entry.called_each) path_[path_.rfind('.')] = '#';  // one word: "layers#0"
+      if (repeat && entry.called_one_by_one) path_[path_.rfind('.')] = '#';  // one word: "layers#0"
       const Inherited inherited{instance.frozen || is_set("frozen", entry.frozen, at),
                                 region_of(entry, at, instance.region),
                                 entry.type ? entry.type : instance.type};

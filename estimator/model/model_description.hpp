@@ -66,7 +66,8 @@ struct LayerEntry {
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
   bool dense = false;  ///< of `repeat`: each instance also reads the outputs of all earlier ones
   std::string module;  ///< entry of the scope's `modules:` that contains it, "rest.mlp"; "": none
-  bool called_each = false;  ///< of `repeat`: called one by one in a loop, see modules_reader.hpp
+  /// Of `repeat`: called one by one in a loop (modules_reader.hpp).
+  bool called_one_by_one = false;
   /// `precision:`: format of its parameters, or of those of the layers within it.
   std::optional<DataType> type;
   std::vector<Tie> ties;

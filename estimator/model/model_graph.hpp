@@ -75,7 +75,7 @@ struct ModelGraph {
   TensorId output;                        ///< what the model returns (the loss's first input)
   TensorId loss;                          ///< none: inference only
   bool loss_in_model = false;             ///< the module computes the loss, as in transformers
-  bool forgets_output = false;            ///< the script drops the output once it has the loss
+  bool releases_output = false;           ///< the script drops the output once it has the loss
   Precision precision = Precision::fp32;  ///< with which the types were inferred
   OptimizerSettings optimizer;            ///< of `train:`
   StepSettings step;                      ///< of `train:`

@@ -62,7 +62,7 @@ class ModulesReader {
     LayerEntry* const chain = find(name);
     if (chain == nullptr) return;
     if (chain->repeat) {
-      chain->called_each = true;
+      chain->called_one_by_one = true;
     } else {
       mistakes_.error(name.mark, fmt::format("'{}' has no 'repeat'", chain->name));
     }

@@ -18,7 +18,7 @@
 
 namespace stowage {
 
-/// Sets `module` and `called_each` of the scope's layers. Precondition: the layers have their
+/// Sets `module` and `called_one_by_one` of the scope's layers. Precondition: the layers have their
 /// names.
 void read_modules(const YamlNode& node, Scope& scope, Mistakes& mistakes);
 

@@ -146,7 +146,7 @@ void group_queries(const LayerList& layers, std::vector<LayerOutput>& from,
 }  // namespace
 
 bool find_attention(LayerList& layers, const std::vector<int>& readers,
-                    const std::set<int>& triangles, bool of_pytorch, int layer) {
+                    const std::set<int>& causal_masks, bool of_pytorch, int layer) {
   const ImportedLayer& product = layers.at(layer);
   const bool is_plain = product.is("matmul") && !given_flag(product, "transpose_a", false) &&
                         !given_flag(product, "transpose_b", false);
@@ -179,7 +179,7 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
   if (!nearly(scores->scale * std::sqrt(features), 1)) given.emplace_back("scale", scores->scale);
   if (dropout > 0) given.emplace_back("dropout", dropout);
   std::vector<LayerOutput> from{scores->query, scores->key, value};
-  if (scores->mask && triangles.contains(scores->mask->layer)) {
+  if (scores->mask && causal_masks.contains(scores->mask->layer)) {
     given.emplace_back("causal", true);
   } else if (scores->mask) {
     from.push_back(*scores->mask);

@@ -286,8 +286,8 @@ bool is_square(const Shape& shape) {
 
 // A causal mask is made by trilu, or by comparing places with places; what casts, chooses by and
 // reshapes it leaves it one.
-bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
-  if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_triangle;
+bool makes_causal_mask(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
+  if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_causal_mask;
   const bool orders = node.op == "LessOrEqual" || node.op == "GreaterOrEqual" ||
                       node.op == "Less" || node.op == "Greater";
   // Of places that were gathered for each sample, whose numbers are not kept.
@@ -305,7 +305,7 @@ bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue&
       "Cast",   "CastLike", "Not", "And", "Where",   "Unsqueeze", "Squeeze",
       "Expand", "Slice",    "Mul", "Sub", "Reshape", "Identity",  "Or"};
   return std::ranges::find(keepers, node.op) != keepers.end() &&
-         std::ranges::any_of(inputs, [](const OnnxValue* one) { return one->is_triangle; });
+         std::ranges::any_of(inputs, [](const OnnxValue* one) { return one->is_causal_mask; });
 }
 
 std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inputs,
@@ -315,7 +315,8 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
 
 std::optional<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, std::size_t output) {
   auto result = folded_numbers(node, inputs, output);
-  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs, *result);
+  if (result && result->rank() > 1)
+    result->is_causal_mask = makes_causal_mask(node, inputs, *result);
   return result;
 }
 
@@ -327,7 +328,7 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
   if (node.op == "Range") return fold_range(inputs);
   if (node.op == "Split") return fold_split(node, inputs, output);
   if (output > 0) return std::nullopt;
-  if (is_placing(node.op)) return fold_placing(node, inputs);
+  if (selects_by_position(node.op)) return fold_selection(node, inputs);
   std::optional<TensorType> type = infer_type(node, inputs);
   if (node.op == "Flatten" && inputs[0]->rank() == 1) type = inputs[0]->type;
   if (!type) return std::nullopt;

@@ -30,7 +30,7 @@ bool translate_embedding(Translation& translation, const OnnxNode& node, const O
       node, "embedding", {places},
       {{"count", table.type.shape[0].constant}, {"features", table.type.shape[1].constant}},
       {{"weight", &table}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -70,7 +70,7 @@ bool translate_gather(Translation& translation, const OnnxNode& node) {
   const auto made = translation.layer(node, is_list ? "index_select" : "index",
                                       {translation.activation(x), translation.activation(indices)},
                                       {{"axis", place}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -79,7 +79,7 @@ bool translate_gather_elements(Translation& translation, const OnnxNode& node) {
                                       {translation.activation(translation.input(node, 0)),
                                        translation.activation(translation.input(node, 1))},
                                       {{"axis", node.integer("axis", 0)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -108,7 +108,7 @@ bool translate_gather_nd(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "index", std::move(from), {{"axis", node.integer("batch_dims", 0)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

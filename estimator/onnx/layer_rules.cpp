@@ -26,11 +26,11 @@ bool add_rest(Translation& translation, const OnnxNode& node, int layer, std::si
   const bool is_zero = rest.is_constant() && !rest.reals.empty() &&
                        std::ranges::all_of(rest.reals, [](double one) { return one == 0; });
   if (rest.is_absent() || is_zero) {
-    translation.give(node, layer);
+    translation.set_output(node, layer);
     return true;
   }
   const auto sum = translation.layer(node, "add", {{layer, 0}, translation.activation(rest)});
-  if (sum) translation.give(node, *sum);
+  if (sum) translation.set_output(node, *sum);
   return sum.has_value();
 }
 
@@ -47,7 +47,7 @@ bool give_with_norm(Translation& translation, const OnnxNode& node, int layer) {
     }
   }
   ++translation.restored_norms;
-  translation.give(node, *norm);
+  translation.set_output(node, *norm);
   return true;
 }
 
@@ -95,7 +95,7 @@ bool translate_convolution(Translation& translation, const OnnxNode& node) {
   if (normed) return give_with_norm(translation, node, *made);
   if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
-    translation.give(node, *made);
+    translation.set_output(node, *made);
     return true;
   }
   return add_rest(translation, node, *made, 2);
@@ -130,7 +130,7 @@ bool translate_transposed_convolution(Translation& translation, const OnnxNode& 
        {"bias", biased}},
       weights);
   if (!made) return false;
-  translation.give(node, *made);
+  translation.set_output(node, *made);
   return true;
 }
 
@@ -147,7 +147,7 @@ bool translate_linear(Translation& translation, const OnnxNode& node, const Onnx
   if (!made) return false;
   if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
-    translation.give(node, *made);
+    translation.set_output(node, *made);
     return true;
   }
   return add_rest(translation, node, *made, bias_input);
@@ -162,7 +162,7 @@ bool translate_product(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "matmul", {translation.activation(a), translation.activation(b)});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -192,7 +192,7 @@ bool translate_einsum(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "einsum", std::move(from), {{"equation", node.text("equation", "")}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

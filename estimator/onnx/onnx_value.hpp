@@ -22,10 +22,10 @@ struct OnnxValue {
   };
   Kind kind = Kind::absent;
   TensorType type;
-  LayerOutput layer;         ///< activation
-  int tensor = -1;           ///< parameter: its number among the graph's initialisers
-  bool turned = false;       ///< parameter: its last two axes are swapped
-  bool is_triangle = false;  ///< constant: a causal mask, with any two values
+  LayerOutput layer;            ///< activation
+  int tensor = -1;              ///< parameter: its number among the graph's initialisers
+  bool turned = false;          ///< parameter: its last two axes are swapped
+  bool is_causal_mask = false;  ///< constant: a causal mask, with any two values
   /// Row-major; empty: not known (large tables, masks).
   std::vector<Affine> integers = {};
   std::vector<double> reals = {};
@@ -59,10 +59,10 @@ struct OnnxValue {
                                                    const std::vector<const OnnxValue*>& inputs);
 
 /// Whether the operator selects elements by their positions: Slice, Gather, Transpose, Concat.
-[[nodiscard]] bool is_placing(std::string_view op);
+[[nodiscard]] bool selects_by_position(std::string_view op);
 /// The output of such a node for constant inputs. nullopt: its size is unknown.
-[[nodiscard]] std::optional<OnnxValue> fold_placing(const OnnxNode& node,
-                                                    const std::vector<const OnnxValue*>& inputs);
+[[nodiscard]] std::optional<OnnxValue> fold_selection(const OnnxNode& node,
+                                                      const std::vector<const OnnxValue*>& inputs);
 /// The number of elements, if it is small enough to keep their numbers; nullopt: it is too large or
 /// depends on the batch.
 [[nodiscard]] std::optional<std::size_t> small_count(const Shape& shape);

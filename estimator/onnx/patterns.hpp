@@ -27,15 +27,15 @@ struct FoundPatterns {
   int activations = 0, norms = 0, linears = 0, attentions = 0;
 };
 
-/// `triangles`: constant layers that are causal masks. `of_pytorch`: PyTorch wrote the file.
-[[nodiscard]] FoundPatterns find_patterns(LayerList& layers, const std::set<int>& triangles,
+/// `causal_masks`: constant layers that are causal masks. `of_pytorch`: PyTorch wrote the file.
+[[nodiscard]] FoundPatterns find_patterns(LayerList& layers, const std::set<int>& causal_masks,
                                           bool of_pytorch);
 
 // Each of these replaces a pattern that ends in `layer`. False: there is none.
 [[nodiscard]] bool find_activation(LayerList& layers, int layer);
 [[nodiscard]] bool find_norm(LayerList& layers, int layer);
 [[nodiscard]] bool find_attention(LayerList& layers, const std::vector<int>& readers,
-                                  const std::set<int>& triangles, bool of_pytorch, int layer);
+                                  const std::set<int>& causal_masks, bool of_pytorch, int layer);
 
 /// By layer: how many layers read it.
 [[nodiscard]] std::vector<int> count_readers(const LayerList& layers);

@@ -24,7 +24,7 @@ class Translation {
               std::string file_name);
 
   /// Sets the value of one of the graph's inputs or initialisers.
-  void set(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
+  void set_value(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
   void run();
 
   // For the rules.
@@ -47,10 +47,10 @@ class Translation {
       const std::vector<std::pair<std::string, const OnnxValue*>>& weights);
   /// Makes the initialiser the layer's parameter: named after it, or tied to the first layer that
   /// has it.
-  void own(int layer, const std::string& parameter, const OnnxValue& weight);
+  void set_parameter(int layer, const std::string& parameter, const OnnxValue& weight);
   /// Sets the node's output to a layer's output, or to a value.
-  void give(const OnnxNode& node, int layer, std::size_t output = 0, int layer_output = 0);
-  void give(const OnnxNode& node, OnnxValue value, std::size_t output = 0);
+  void set_output(const OnnxNode& node, int layer, std::size_t output = 0, int layer_output = 0);
+  void set_output(const OnnxNode& node, OnnxValue value, std::size_t output = 0);
   /// Makes a chain of layers with one input each for a node, whose output is that of the last one.
   [[nodiscard]] bool chain(const OnnxNode& node, LayerOutput from,
                            const std::vector<std::pair<std::string, Attributes::Entries>>& rows);
@@ -66,7 +66,7 @@ class Translation {
   /// By foreign layer: why it is foreign.
   std::map<int, std::string> reasons;
   /// The constant layers that are causal masks.
-  std::set<int> triangles;
+  std::set<int> causal_masks;
   /// The number of batch norms that an exporter had folded and that were restored.
   int restored_norms = 0;
 
@@ -86,7 +86,7 @@ class Translation {
   // Their layers; addresses in values_ are stable.
   std::unordered_map<const OnnxValue*, int> constants_;
   // By initialiser and transposition: its layer `parameter`.
-  std::map<std::pair<int, bool>, int> alone_;
+  std::map<std::pair<int, bool>, int> parameter_layers_;
   std::size_t folded_numbers_ = 0;
   std::string reason_;
   Diagnostics mistakes_;

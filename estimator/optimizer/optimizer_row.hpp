@@ -92,9 +92,10 @@ struct OptimizerRow {
   UpdateRule foreach = nullptr;
   UpdateRule fused = nullptr;
   OptimizerImplementation usual = OptimizerImplementation::foreach;
-  bool decouples = false;       ///< weight decay is never added to the gradient
-  bool state_in_turn = false;   ///< for_loop: each parameter's state is made just before its update
-  bool groups_by_rank = false;  ///< foreach: separate calls for matrices and for vectors
+  bool decouples = false;  ///< weight decay is never added to the gradient
+  /// for_loop: each parameter's state is made just before its update.
+  bool makes_state_before_update = false;
+  bool groups_by_rank = false;   ///< foreach: separate calls for matrices and for vectors
   double flops_per_element = 0;  ///< operations of an update
   bool executable = true;        ///< the `stowage` kernels can run it
 };

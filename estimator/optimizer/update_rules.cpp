@@ -135,7 +135,7 @@ void radam_foreach(UpdateScript& script) {
 }
 
 void adafactor_for_loop(UpdateScript& script) {
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     script.make("row_mean", Size::rows);
     script.make("col_mean", Size::columns);
     script.make("var_estimate");
@@ -151,7 +151,7 @@ void adafactor_for_loop(UpdateScript& script) {
 }
 
 void adafactor_foreach(UpdateScript& script) {
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     script.make("row_means", Size::rows);
     script.drop("row_means");
     script.make("col_means", Size::columns);
@@ -236,18 +236,18 @@ void lamb_foreach(UpdateScript& script) {
 // It works in float32: 16-bit gradients and parameters are copied.
 void transformers_adafactor_for_loop(UpdateScript& script) {
   const auto make = [&](const char* variable, Size size = Size::parameter) {
-    script.of_halves() ? script.make(variable, size, DataType::float32)
+    script.is_16_bit() ? script.make(variable, size, DataType::float32)
                        : script.make(variable, size);
   };
   script.drop("grad");
-  if (script.of_halves()) make("grad");
+  if (script.is_16_bit()) make("grad");
   script.drop("p_data_fp32");
-  if (script.of_halves()) make("p_data_fp32");
+  if (script.is_16_bit()) make("p_data_fp32");
   make("lr", Size::one);
   make("squared");
   make("update");
   script.drop("squared");
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     make("row_mean", Size::rows);
     script.drop("row_mean");
     make("col_mean", Size::columns);

@@ -45,11 +45,11 @@ UpdateScript::UpdateScript(const OptimizerRow& row, const OptimizerSettings& set
                            std::span<const UpdatedTensor> tensors)
     : row_(row), settings_(settings), tensors_(tensors) {}
 
-bool UpdateScript::of_matrices() const {
+bool UpdateScript::has_matrices() const {
   return is_matrix(tensors_[calls_.calls.back().parameters.front()]);
 }
 
-bool UpdateScript::of_halves() const {
+bool UpdateScript::is_16_bit() const {
   return element_size(tensors_[calls_.calls.back().parameters.front()].type) == 2;
 }
 
@@ -91,7 +91,7 @@ void UpdateScript::make_value(std::string_view variable, Size size, const DataTy
     value->push_back(sized(variable, size, parameter, type));
     if (size == Size::one) break;
   }
-  look(value);
+  record_peak(value);
   variables_[std::string(variable)] = std::move(value);
 }
 
@@ -115,7 +115,7 @@ void UpdateScript::drop(std::string_view variable) {
 }
 
 // Sums what is held; `added` has no name yet.
-void UpdateScript::look(const std::shared_ptr<const Value>& added) {
+void UpdateScript::record_peak(const std::shared_ptr<const Value>& added) {
   std::vector<std::shared_ptr<const Value>> held;
   for (const auto& [name, value] : variables_) {
     if (std::find(held.begin(), held.end(), value) == held.end()) held.push_back(value);

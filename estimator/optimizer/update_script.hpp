@@ -58,8 +58,8 @@ class UpdateScript {
 
   [[nodiscard]] const OptimizerSettings& settings() const { return settings_; }
   [[nodiscard]] bool first_call() const { return calls_.calls.size() == 1; }
-  [[nodiscard]] bool of_matrices() const;      ///< the call's tensors have at least two axes
-  [[nodiscard]] bool of_halves() const;        ///< the call's tensors are 16-bit
+  [[nodiscard]] bool has_matrices() const;     ///< the call's tensors have at least two axes
+  [[nodiscard]] bool is_16_bit() const;        ///< the call's tensors are 16-bit
   [[nodiscard]] bool decays_gradient() const;  ///< L2: weight decay is added to the gradient
 
   /// variable = a new value
@@ -80,7 +80,7 @@ class UpdateScript {
   [[nodiscard]] UpdateTemporary sized(std::string_view variable, Size size, std::size_t parameter,
                                       const DataType* type) const;
   void make_value(std::string_view variable, Size size, const DataType* type);
-  void look(const std::shared_ptr<const Value>& added);
+  void record_peak(const std::shared_ptr<const Value>& added);
 
   const OptimizerRow& row_;
   const OptimizerSettings& settings_;

@@ -13,16 +13,16 @@
 
 namespace stowage {
 
-enum class ArgumentOrder { as_it_lies, contiguous, channels_last };
+enum class ArgumentOrder { unchanged, contiguous, channels_last };
 
 /// `argument`: its number among the node's reads. `leading`: the argument that decides the kernel's
 /// layout: the input, or in backward the saved input.
-[[nodiscard]] ArgumentOrder order_read(Kernel kernel, std::size_t argument,
-                                       const TensorView& leading);
+[[nodiscard]] ArgumentOrder argument_order(Kernel kernel, std::size_t argument,
+                                           const TensorView& leading);
 
 /// Whether the kernel copies the argument `view`.
-[[nodiscard]] bool copies_within(Kernel kernel, std::size_t argument, const TensorView& view,
-                                 const TensorView& leading);
+[[nodiscard]] bool copies_argument(Kernel kernel, std::size_t argument, const TensorView& view,
+                                   const TensorView& leading);
 
 /// Whether a pooling kernel keeps channels last: all do for images, and only max_pool3d for
 /// volumes.

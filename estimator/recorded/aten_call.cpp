@@ -43,7 +43,7 @@ void refuse_call(const KernelNode& node, std::string_view complaint) {
       {.message = fmt::format("node '{}' calls {}, {}", node.name, kernel_name(node), complaint)});
 }
 
-bool names_its_arguments(const KernelNode& node) {
+bool is_recorded_call(const KernelNode& node) {
   return attribute_of(node, arguments_attribute) != nullptr;
 }
 

@@ -34,7 +34,7 @@ inline constexpr std::string_view arguments_attribute = "arguments";
 inline constexpr std::string_view results_attribute = "results";
 
 /// Whether the node has the attribute `arguments`: it is a recorded call that is not completed yet.
-[[nodiscard]] bool names_its_arguments(const KernelNode& node);
+[[nodiscard]] bool is_recorded_call(const KernelNode& node);
 
 /// The schema's name without overload and in-place underscore: "aten::add" for "aten::add.Tensor"
 /// and "aten::add_.Tensor".

@@ -33,7 +33,7 @@ struct AtenRow {
 
 /// Whether the call is known to allocate only its results (known_calls.cpp): element-by-element
 /// calls, reductions, copies.
-[[nodiscard]] bool allocates_results_alone(std::string_view kernel);
+[[nodiscard]] bool allocates_only_results(std::string_view kernel);
 
 // Rules (convolution_calls.cpp, product_calls.cpp, attention_calls.cpp, indexed_calls.cpp,
 // recurrent_calls.cpp, plain_calls.cpp).

@@ -38,8 +38,8 @@ class CallCompletion {
                                       bool channels_last = false);
   /// As above, in the memory order in which the kernel reads the argument
   /// (pytorch/argument_order.hpp).
-  [[nodiscard]] TensorView as_read(Kernel kernel, std::size_t argument, const TensorView& view,
-                                   const TensorView& leading);
+  [[nodiscard]] TensorView argument_view(Kernel kernel, std::size_t argument,
+                                         const TensorView& view, const TensorView& leading);
   /// Sets the size of a storage that was recorded as empty, because PyTorch does not know it
   /// without a GPU.
   void resize(StorageId storage, Affine bytes);

@@ -59,7 +59,7 @@ class StepCompletion {
   /// The table is looked up once for each name.
   KnownCall& known(const std::string& kernel) {
     const auto [at, is_new] = known_.try_emplace(kernel);
-    if (is_new) at->second = {find_aten(kernel), allocates_results_alone(kernel), false};
+    if (is_new) at->second = {find_aten(kernel), allocates_only_results(kernel), false};
     return at->second;
   }
 
@@ -80,7 +80,7 @@ class StepCompletion {
     step_.nodes.push_back(node);
     if (known.results_alone) {
       count_operations(step_.nodes.back());
-    } else if (names_its_arguments(node) && !std::exchange(known.is_told, true)) {
+    } else if (is_recorded_call(node) && !std::exchange(known.is_told, true)) {
       unknown_.push_back(*node.foreign_kernel);
     }
   }
@@ -132,7 +132,7 @@ class StepCompletion {
 bool is_recorded(const StepGraph& graph) {
   return std::ranges::any_of(graph.nodes, [](const KernelNode& node) {
     return node.kernel == Kernel::foreign &&
-           (node.foreign_kernel->starts_with("aten::") || names_its_arguments(node));
+           (node.foreign_kernel->starts_with("aten::") || is_recorded_call(node));
   });
 }
 
@@ -180,7 +180,7 @@ Result<StepDocument> complete_step(StepDocument document) {
   return document;
 }
 
-Result<StepDocument> read_whole_step(SourceTextPtr source) {
+Result<StepDocument> read_completed_step(SourceTextPtr source) {
   auto document = read_step(source);
   if (!document) return document;
   auto whole = complete_step(*std::move(document));

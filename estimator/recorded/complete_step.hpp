@@ -19,6 +19,6 @@ namespace stowage {
 [[nodiscard]] Result<StepDocument> complete_step(StepDocument document);
 
 /// read_step(), then complete_step().
-[[nodiscard]] Result<StepDocument> read_whole_step(SourceTextPtr source);
+[[nodiscard]] Result<StepDocument> read_completed_step(SourceTextPtr source);
 
 }  // namespace stowage

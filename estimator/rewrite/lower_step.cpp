@@ -59,7 +59,7 @@ OffloadedPart offloaded_part(const ModelGraph& model) {
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
     if (!op.row->is_loss) continue;
-    if (model.forgets_output) part.unhooked.push_back(OperatorId::of(i));
+    if (model.releases_output) part.unhooked.push_back(OperatorId::of(i));
     if (op.row == &total_loss_row()) continue;
     if (const OperatorId head = head_of(model, op); head.valid()) part.unhooked.push_back(head);
   }

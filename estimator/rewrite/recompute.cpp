@@ -165,7 +165,7 @@ Result<StepGraph> with_recomputation(StepGraph step, std::vector<RecomputedValue
     renewals.push_back({group, NodeId::of(node->second)});
   }
   const std::vector<Rerun> schedule = rerun_schedule(step, groups, chosen, renewals);
-  if (const Rerun* late = too_late(groups, schedule)) {
+  if (const Rerun* late = first_late_rerun(groups, schedule)) {
     return refused(
         fmt::format("what '{}' reads has changed by then", step.node(late->run.node).name));
   }

@@ -214,7 +214,7 @@ std::vector<Rerun> rerun_schedule(const StepGraph& step, const RerunGroups& grou
   return schedule;
 }
 
-const Rerun* too_late(const RerunGroups& groups, const std::vector<Rerun>& schedule) {
+const Rerun* first_late_rerun(const RerunGroups& groups, const std::vector<Rerun>& schedule) {
   for (const Rerun& rerun : schedule) {
     const NodeId until = groups.groups[static_cast<std::size_t>(rerun.group)].until;
     if (until.valid() && until < rerun.before) return &rerun;

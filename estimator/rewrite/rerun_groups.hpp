@@ -60,6 +60,7 @@ struct Rerun {
                                                 const std::vector<Renewal>& renewals = {});
 
 /// The first rerun that is scheduled too late (after RerunGroup::until); null: there is none.
-[[nodiscard]] const Rerun* too_late(const RerunGroups& groups, const std::vector<Rerun>& schedule);
+[[nodiscard]] const Rerun* first_late_rerun(const RerunGroups& groups,
+                                            const std::vector<Rerun>& schedule);
 
 }  // namespace stowage

@@ -15,12 +15,12 @@ namespace stowage {
 [[nodiscard]] std::vector<bool> leads_to_output(const ModelGraph& model);
 
 /// `has_encoder`: attention that is not causal belongs to an encoder, or reads one.
-[[nodiscard]] std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder);
+[[nodiscard]] std::optional<Diagnostic> serving_refusal(const ModelGraph& model, bool has_encoder);
 
-[[nodiscard]] std::optional<Diagnostic> why_not_cached(const ModelGraph& model,
-                                                       const Attended& attended,
-                                                       const CachedAttention& sizes,
-                                                       const ServingSettings& settings,
-                                                       const CachePass& pass);
+[[nodiscard]] std::optional<Diagnostic> caching_refusal(const ModelGraph& model,
+                                                        const ModelAttention& attended,
+                                                        const CachedAttention& sizes,
+                                                        const ServingSettings& settings,
+                                                        const CachePass& pass);
 
 }  // namespace stowage

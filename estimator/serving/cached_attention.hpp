@@ -22,7 +22,7 @@ struct CachePass {
 };
 
 /// An attention of a model, written as one operator or as products.
-struct Attended {
+struct ModelAttention {
   std::string name;
   TensorId query, key, value;
   std::int64_t window = 0;
@@ -30,8 +30,9 @@ struct Attended {
 };
 
 /// `op`: scaled_dot_product_attention.
-[[nodiscard]] Attended attended_by(const Operator& op);
-[[nodiscard]] Attended attended_by(const AttentionProducts& products, const ModelGraph& model);
+[[nodiscard]] ModelAttention model_attention(const Operator& op);
+[[nodiscard]] ModelAttention model_attention(const AttentionProducts& products,
+                                             const ModelGraph& model);
 [[nodiscard]] bool is_attention(const Operator& op);
 [[nodiscard]] bool is_causal_attention(const Operator& op);
 
@@ -51,7 +52,7 @@ struct CachedAttention {
                                                const CachePass& pass);
 
 /// Whether prompts in chunks write more tokens to a static cache than its window holds.
-[[nodiscard]] bool is_cut_by_chunks(const CachedAttention& sizes, const ServingSettings& settings,
-                                    const CachePass& pass);
+[[nodiscard]] bool chunks_exceed_window(const CachedAttention& sizes,
+                                        const ServingSettings& settings, const CachePass& pass);
 
 }  // namespace stowage

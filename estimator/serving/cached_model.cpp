@@ -134,7 +134,7 @@ class CachedModel {
     }
   }
 
-  [[nodiscard]] CachedAttention sizes_of(const Attended& attended) const {
+  [[nodiscard]] CachedAttention sizes_of(const ModelAttention& attended) const {
     return cached_attention(model_.tensor(attended.query).type.shape,
                             model_.tensor(attended.key).type.shape, attended.window, settings_,
                             pass_);
@@ -155,7 +155,7 @@ class CachedModel {
     return serving_rows::paged_cache();
   }
 
-  std::vector<TensorId> add_cache(const Attended& attended, const CachedAttention& sizes) {
+  std::vector<TensorId> add_cache(const ModelAttention& attended, const CachedAttention& sizes) {
     Attributes attributes;
     attributes.set("past", pass_.past);
     attributes.set("kept", sizes.kept);
@@ -201,7 +201,7 @@ class CachedModel {
   }
 
   std::optional<Diagnostic> cache(const Operator& op) {
-    const Attended attended = attended_by(op);
+    const ModelAttention attended = model_attention(op);
     const CachedAttention sizes = sizes_of(attended);
     const bool has_mask = op.inputs.size() > 3;
     if (has_mask && !is_own_mask(op, sizes) && !is_bias_of_a_token(op, sizes)) {
@@ -213,7 +213,7 @@ class CachedModel {
           .span = op.span,
           .hint = pass_.has_encoder && !grows ? hint_of(Cure::growing_cache) : std::string()};
     }
-    if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+    if (auto problem = caching_refusal(model_, attended, sizes, settings_, pass_)) return problem;
     const std::vector<TensorId> cached = add_cache(attended, sizes);
     if (settings_.cache == CacheKind::paged) {
       read_blocks(attended, cached, op.outputs[0], op.attributes);
@@ -223,8 +223,8 @@ class CachedModel {
     return std::nullopt;
   }
 
-  void read_blocks(const Attended& attended, const std::vector<TensorId>& cached, TensorId result,
-                   Attributes attributes) {
+  void read_blocks(const ModelAttention& attended, const std::vector<TensorId>& cached,
+                   TensorId result, Attributes attributes) {
     attributes.set("implementation", std::string("flash"));
     editor_.keep({.name = attended.name,
                   .row = &serving_rows::paged_attention(),
@@ -237,9 +237,9 @@ class CachedModel {
   // Masks of numbers are made before the first layer, over all that a layer reads.
   std::optional<Diagnostic> widen_masks() {
     for (const AttentionProducts& products : products_) {
-      const Attended attended = attended_by(products, model_);
+      const ModelAttention attended = model_attention(products, model_);
       const CachedAttention sizes = sizes_of(attended);
-      if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+      if (auto problem = caching_refusal(model_, attended, sizes, settings_, pass_)) return problem;
       const auto [known, is_new] = widened_.emplace(products.mask, sizes.read);
       if (!is_new && known->second != sizes.read) {
         return Diagnostic{
@@ -254,7 +254,7 @@ class CachedModel {
 
   // An operator of an attention in products.
   void cache_products(OperatorId at, const AttentionProducts& products) {
-    const Attended attended = attended_by(products, model_);
+    const ModelAttention attended = model_attention(products, model_);
     const CachedAttention sizes = sizes_of(attended);
     if (at == products.first()) cached_ = add_cache(attended, sizes);
     if (settings_.cache != CacheKind::paged) return rewired_.put(at, cached_, sizes.read);
@@ -336,7 +336,7 @@ class CachedModel {
 
 Result<ModelGraph> with_cache(const ModelGraph& model, const ServingSettings& settings,
                               const CachePass& pass) {
-  if (auto problem = why_not_served(model, pass.has_encoder)) return failure(*std::move(problem));
+  if (auto problem = serving_refusal(model, pass.has_encoder)) return failure(*std::move(problem));
   return CachedModel(model, settings, pass).build();
 }
 

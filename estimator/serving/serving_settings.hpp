@@ -56,7 +56,8 @@ struct ServingSettings {
   std::int64_t context_length = 0;  ///< tokens of one user (in the decoder), at least 1
   std::int64_t users = 1;
   CacheKind cache = CacheKind::paged;
-  bool any_cache = false;  ///< the kind was not asked for, and may be changed to suit the model
+  /// The kind was not asked for, and may be changed to suit the model.
+  bool cache_is_default = false;
   CacheFormat format = CacheFormat::model;
   std::int64_t group = 64;      ///< elements that share a scale in a quantised cache: q_group_size
   std::int64_t residual = 128;  ///< newest tokens that it does not quantise: residual_length

@@ -162,7 +162,7 @@ class OperatorLowering {
 /// not lie densely.
 [[nodiscard]] bool suggests_channels_last(const TensorView& view);
 /// Two tensors of one shape lie in memory in the same way; axes of length 1 decide nothing.
-[[nodiscard]] bool lie_alike(const TensorView& a, const TensorView& b);
+[[nodiscard]] bool same_memory_format(const TensorView& a, const TensorView& b);
 /// The elements fill a run of memory without gaps or overlap, in some order of the axes.
 [[nodiscard]] bool is_dense(const TensorView& view);
 [[nodiscard]] TensorView permuted(const TensorView& view, std::span<const std::int64_t> axes);

@@ -67,7 +67,8 @@ void StepBuilder::record_arrival(ParameterId id, const TensorView& gradient, Ope
 // torch/csrc/autograd/utils/grad_layout_contract.h).
 TensorView StepBuilder::made_to_stay(const TensorView& gradient, ParameterId id, OperatorId op) {
   const TensorView& parameter = parameter_views_[id.index()];
-  if (holders_[gradient.storage.index()] == 0 && lie_alike(gradient, parameter)) return gradient;
+  if (holders_[gradient.storage.index()] == 0 && same_memory_format(gradient, parameter))
+    return gradient;
   const std::string name = model_.parameter(id).name + ".grad";
   TensorView copy = layouts_.view(gradient.shape, gradient.type);
   copy.strides = parameter.strides;

@@ -46,7 +46,7 @@ bool suggests_channels_last(const TensorView& view) {
   return true;
 }
 
-bool lie_alike(const TensorView& a, const TensorView& b) {
+bool same_memory_format(const TensorView& a, const TensorView& b) {
   for (std::size_t i = 0; i < a.shape.size(); ++i) {
     if (a.shape[i] != Affine(1) && a.strides[i] != b.strides[i]) return false;
   }

@@ -111,7 +111,7 @@ std::int64_t blocks_an_output(std::int64_t values, std::int64_t grid, std::int64
                   divided_up(values, most_values));
 }
 
-Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadRoom& room) {
+Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadCapacity& room) {
   const std::int64_t element = element_size(sum.type);
   const std::int64_t outputs = count_of(axes.kept), inputs = count_of(axes.summed);
   // Neighbouring threads read neighbouring values: of one output, or of one output each.
@@ -150,7 +150,7 @@ Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadRoom& ro
 
 }  // namespace
 
-Bytes sum_scratch(const TensorSum& sum, const ThreadRoom& room) {
+Bytes sum_scratch(const TensorSum& sum, const ThreadCapacity& room) {
   const auto is_sound = [](const SummedAxis& axis) { return axis.size > 0 && axis.stride >= 0; };
   if (!std::ranges::all_of(sum.axes, is_sound)) return {};  // empty, or a file's own invention
   SumAxes axes = ordered(sum);

@@ -22,7 +22,7 @@
 namespace stowage {
 
 /// The number of threads that a card runs at once.
-struct ThreadRoom {
+struct ThreadCapacity {
   std::int64_t multiprocessors = 0;
   std::int64_t threads = 0;  ///< resident on each
 };
@@ -43,6 +43,6 @@ struct TensorSum {
 
 /// 0: each block sums by itself. Tensors larger than 2 GiB are split in halves recursively, and the
 /// larger halves stand for all. Throws ArithmeticOverflow.
-[[nodiscard]] Bytes sum_scratch(const TensorSum& sum, const ThreadRoom& room);
+[[nodiscard]] Bytes sum_scratch(const TensorSum& sum, const ThreadCapacity& room);
 
 }  // namespace stowage

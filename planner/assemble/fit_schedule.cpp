@@ -107,8 +107,8 @@ class ScheduleFitting {
     const bool is_limited = options_.budget != unlimited_arena;
     return pack_arena(claims.requests, {.alignment = arena_alignment,
                                         .effort = effort,
-                                        .enough = is_limited ? options_.budget : Bytes(),
-                                        .near = near});
+                                        .target_peak = is_limited ? options_.budget : Bytes(),
+                                        .similar_offsets = near});
   }
 
   /// Without copies in flight. What is known to fit in no arena within the budget is packed without

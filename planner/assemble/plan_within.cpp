@@ -100,9 +100,9 @@ class Fitting {
       const auto& [cost, placement] = cheapest[i];
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
-      squeeze(*placement,
-              pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget})
-                  .offsets);
+      squeeze(*placement, pack_arena(kept_claims(placed).requests,
+                                     {.effort = 1, .target_peak = options_.budget})
+                              .offsets);
     }
   }
 
@@ -274,8 +274,8 @@ class Fitting {
     overflow.arena = overflow.bound.least_peak;
     if (!overflow.bound.held.front().empty()) return overflow;
     const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
-    ArenaPacking packing =
-        pack_arena(kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget});
+    ArenaPacking packing = pack_arena(
+        kept.requests, {.effort = is_hopeless ? 0 : effort, .target_peak = options_.budget});
     overflow.arena = packing.peak;
     if (overflow.arena <= options_.budget) {
       take({placement, std::move(packing.offsets), evaluation.cost_seconds});

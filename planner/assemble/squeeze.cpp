@@ -55,7 +55,7 @@ class Squeeze {
       if (!block.is_placed()) left += block.size;
     }
     const ArenaPacking packing =
-        pack_arena(requests, {.effort = 1, .enough = of_.budget, .near = near});
+        pack_arena(requests, {.effort = 1, .target_peak = of_.budget, .similar_offsets = near});
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (packing.offsets[i] + requests[i].bytes > of_.budget) then += requests[i].bytes.count();
     }

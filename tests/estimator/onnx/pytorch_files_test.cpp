@@ -30,7 +30,7 @@ ExportedText read_export(const std::string& graph, const ImportOptions& options 
                          const std::string& producer = "pytorch") {
   const auto source =
       std::make_shared<const SourceText>(SourceText{"net.onnx", onnx_file(graph, 20, producer)});
-  const auto imported = import_model(opening_of(source), options);
+  const auto imported = import_model(file_head_of(source), options);
   if (!imported) return {render(imported.error()), ""};
   REQUIRE(imported->has_value());
   const std::string text = (*imported)->description->text;

@@ -180,7 +180,7 @@ ModelGraph our_model(const ReferenceModel& reference) {
 
 ModelGraph our_model(const std::string& name, const ModelOptions& options) {
   if (is_traced_configuration(name)) {
-    auto imported = import_model(open_model(configuration_of(name)),
+    auto imported = import_model(read_file_head(configuration_of(name)),
                                  {.seq = options.seq, .values = options.arguments});
     if (!imported) throw std::runtime_error(render(imported.error()));
     auto model = load_model(imported->value().description, options);

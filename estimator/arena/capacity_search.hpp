@@ -12,27 +12,29 @@
 
 namespace stowage {
 
-struct RaceResult {
+struct RankingSearch {
   TreeOutcome outcome = TreeOutcome::out_of_work;
   BlockOffsets packing;  ///< if one was found
 };
 
 /// Runs one tree search per ranking at one capacity, each in turn for a slice of the work, until
 /// one of them ends or `work` is spent. Subtracts the work done from `work`. Deterministic.
-[[nodiscard]] RaceResult race_trees(const ArenaBlocks& blocks, const BlockSections& sections,
-                                    const BitTable& overlaps, std::int64_t capacity,
-                                    std::int64_t& work);
+[[nodiscard]] RankingSearch search_rankings_in_turn(const ArenaBlocks& blocks,
+                                                    const BlockSections& sections,
+                                                    const BitTable& overlaps, std::int64_t capacity,
+                                                    std::int64_t& work);
 
 struct TreePacking {
   BlockOffsets best;        ///< the packing given, or a better one
   std::int64_t lowest = 0;  ///< no packing has a smaller peak than this
 };
 
-/// Tries capacities from `enough` (at least the lower bound) upwards, until one has a packing, the
-/// peak of `best` is reached, or about `work` is spent. The first capacity gets three tenths of the
-/// work and each other one a tenth, but at least enough for each ranking to reach a leaf once. If
-/// every capacity tried was decided, the least one is then found by bisection.
+/// Tries capacities from `target_peak` (at least the lower bound) upwards, until one has a packing,
+/// the peak of `best` is reached, or about `work` is spent. The first capacity gets three tenths of
+/// the work and each other one a tenth, but at least enough for each ranking to reach a leaf once.
+/// If every capacity tried was decided, the least one is then found by bisection.
 [[nodiscard]] TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps,
-                                       std::int64_t enough, std::int64_t work, BlockOffsets best);
+                                       std::int64_t target_peak, std::int64_t work,
+                                       BlockOffsets best);
 
 }  // namespace stowage

@@ -182,12 +182,12 @@ std::optional<OnnxValue> fold_slice(const OnnxNode& node, const Inputs& inputs) 
 
 }  // namespace
 
-bool is_placing(std::string_view op) {
+bool selects_by_position(std::string_view op) {
   constexpr std::array<std::string_view, 4> all{"Slice", "Gather", "Transpose", "Concat"};
   return std::ranges::find(all, op) != all.end();
 }
 
-std::optional<OnnxValue> fold_placing(const OnnxNode& node, const Inputs& inputs) {
+std::optional<OnnxValue> fold_selection(const OnnxNode& node, const Inputs& inputs) {
   if (node.op == "Slice") return fold_slice(node, inputs);
   if (node.op == "Gather") return fold_gather(node, inputs);
   if (node.op == "Transpose") return fold_transpose(node, inputs);

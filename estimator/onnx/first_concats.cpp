@@ -1,4 +1,4 @@
-#include "estimator/onnx/listed_copies.hpp"
+#include "estimator/onnx/first_concats.hpp"
 
 #include <algorithm>
 #include <map>
@@ -70,7 +70,7 @@ std::map<std::size_t, std::int64_t> readers_of_lone_joints(const OnnxGraph& grap
 
 }  // namespace
 
-int put_back_first_joints(OnnxGraph& graph) {
+int restore_first_concats(OnnxGraph& graph) {
   const std::map<std::size_t, std::int64_t> readers = readers_of_lone_joints(graph);
   if (readers.empty()) return 0;
   std::vector<OnnxNode> nodes;

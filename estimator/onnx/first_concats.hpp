@@ -13,6 +13,6 @@
 namespace stowage {
 
 /// Adds each `Concat` of one tensor that was removed, and returns how many.
-int put_back_first_joints(OnnxGraph& graph);
+int restore_first_concats(OnnxGraph& graph);
 
 }  // namespace stowage

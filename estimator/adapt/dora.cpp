@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-/// The first mistake ends it: what follows is made of what came before.
+/// The first mistake ends it, since later operators read earlier ones.
 class Decomposition {
  public:
   Decomposition(GraphEdit& edit, const LoraSettings& lora, DataType type, const Operator& base)

@@ -40,7 +40,7 @@ BlockId CachingAllocator::find_free(const Request& request) {
   } else {
     best = blocks_.free_blocks(request.pool).first_after({request.stream, request.rounded, -1});
   }
-  // Only the best fit is looked at: if it is not to be used, no other one is.
+  // Only the best fit is considered: if it may not be used, no other block is.
   if (best == nullptr || best->stream != request.stream || !fits(request, best->size)) return {};
   return best->block;
 }

@@ -52,7 +52,7 @@ struct ArenaBound {
   /// For the first, second and third step of a triple of steps, by step: how many bytes less would
   /// have to be live there for a packing within `peak`, if nothing changes at the other two. Empty:
   /// no triple rules out such a packing.
-  std::array<std::vector<Bytes>, 3> held;
+  std::array<std::vector<Bytes>, 3> excess;
 };
 
 /// Bounds for packings with a peak of at most `peak`. Throws as pack_arena.

@@ -13,7 +13,7 @@ constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// By block: the one before it, by index, of equal size and life, or -1.
+/// By block: the previous block with equal size and lifetime, or -1.
 std::vector<std::int32_t> find_twins(const ArenaBlocks& blocks) {
   const auto like = [&](std::int32_t block) {
     return std::tie(blocks.size[at(block)], blocks.live[at(block)]);
@@ -62,7 +62,8 @@ PackingTree::PackingTree(const ArenaBlocks& blocks, const BlockSections& section
   levels_.push_back({.part = {}, .last = {0, 0}, .highest = 0, .parts_end = parts_.size()});
 }
 
-/// The next choice by key. A choice whose height no section can bear leaves none after it.
+/// Chooses the next block by key. If some section has no room above a choice's height, no later
+/// choice is possible either.
 bool PackingTree::choose(Level& level) {
   std::int64_t lowest_top = beyond;  // a block above this leaves room for another beneath
   PlacementKey first{beyond, 0};
@@ -84,7 +85,7 @@ bool PackingTree::choose(Level& level) {
   return true;
 }
 
-/// Counts a block in or out of what is not placed.
+/// Adds a block to the unplaced ones, or removes it.
 void PackingTree::count_open(Index block, int sign) {
   const std::int64_t bytes = sign * problem_.size[at(block)];
   const auto& ranges = sections_.of_block[at(block)];
@@ -112,7 +113,8 @@ bool PackingTree::place(Level& level) {
   return raise_above(level, level.last.offset + block_[at(block)].size);
 }
 
-/// Raises what is to lie on the level's block to its top, and the floors of the sections.
+/// Raises the heights of the unplaced blocks that overlap the level's block to its top, and the
+/// floors of the sections.
 bool PackingTree::raise_above(Level& level, std::int64_t top) {
   const auto& ranges = sections_.of_block[at(level.block)];
   StepRange touched{ranges.front().begin, ranges.back().end};
@@ -148,8 +150,8 @@ bool PackingTree::raise_above(Level& level, std::int64_t top) {
          hold(touched, top);
 }
 
-/// Whether a section has room for what is left of it. Heights only rise on the way down the tree,
-/// so that its lowest block stays the lowest until it is placed or raised.
+/// Whether a section has room for its unplaced blocks. Heights only rise on the way down the tree,
+/// so its lowest block remains the lowest until it is placed or raised.
 bool PackingTree::leaves_room(Index section, std::int64_t offset) {
   Section& known = section_[at(section)];
   if (!is_open_.test(0, known.lowest) || block_[at(known.lowest)].height != known.floor) {
@@ -190,7 +192,8 @@ void PackingTree::undo(Level& level) {
   for (; heights_.size() > level.heights; heights_.pop_back()) {
     block_[at(heights_.back().index)].height = heights_.back().before;
   }
-  // The block lies as low as it can and in nothing's way: no other choice does better.
+  // The block is as low as possible and no unplaced block can lie on it, so no other choice is
+  // better.
   if (!level.covered) level.last = {beyond, 0};
 }
 
@@ -229,7 +232,7 @@ void PackingTree::split_apart(Index begin, Index end) {
   }
 }
 
-/// Ranks the blocks of a part by what is still to be placed.
+/// Ranks the blocks of a part by the unplaced bytes.
 void PackingTree::rank(const Part& part) {
   std::vector<Index> sorted(open_.begin() + part.begin, open_.begin() + part.end);
   sort_by_rank(sorted, ranking_, problem_, sections_, unplaced_);

@@ -34,7 +34,7 @@ std::vector<std::int64_t> order_from(std::string_view labels, std::string_view w
   return axes;
 }
 
-/// How a kernel set turns a tensor's axes: a view, or a copy.
+/// How a kernel set permutes a tensor's axes: as a view, or as a copy.
 struct ViewPermutation {
   static TensorView permute(OperatorLowering&, const TensorView& view, std::string_view labels,
                             std::string_view wanted, std::string_view) {
@@ -65,7 +65,7 @@ struct CopyPermutation {
   static constexpr auto diagonal_backward = diagonal_copy_backward;
 };
 
-/// The next label of `labels` that stands twice; nullopt: none does.
+/// The next label that occurs twice in `labels`; nullopt: none does.
 std::optional<DiagonalAxes> next_diagonal(std::string_view labels) {
   for (std::size_t axis = 0; axis < labels.size(); ++axis) {
     const std::size_t again = labels.find(labels[axis], axis + 1);
@@ -81,8 +81,8 @@ std::string without_diagonal(std::string labels, const DiagonalAxes& axes) {
   return labels + label;
 }
 
-/// `view` of the labels `kept` among those of `whole`, in one order: axes of one element where it
-/// lacks them, or without them again.
+/// `view`, which has the labels `kept`, with axes of one element inserted for the other labels of
+/// `whole`, or without them again.
 TensorView with_axes_of_one(TensorView view, std::string_view kept, std::string_view whole) {
   for (std::size_t axis = 0; axis < whole.size(); ++axis) {
     if (kept.find(whole[axis]) != std::string_view::npos) continue;
@@ -103,7 +103,7 @@ TensorView without_axes_of_one(TensorView view, std::string_view whole, std::str
   return view;
 }
 
-/// A tensor with a letter an axis.
+/// A tensor with one label per axis.
 struct Labelled {
   TensorView view;
   std::string labels;
@@ -168,7 +168,7 @@ class Einsum {
     return storages;
   }
 
-  /// Its diagonals, without axes of one element.
+  /// The operand with its diagonals taken and axes of one element removed.
   Labelled operand(std::size_t i) {
     std::string labels = equation_.operands[i];
     TensorView view = lowering_.input(static_cast<int>(i));
@@ -188,8 +188,8 @@ class Einsum {
     return Permutation::permute(lowering_, of.view, of.labels, wanted, suffix);
   }
 
-  /// `view`, its axes in the order of `wanted`, under a shape of as many elements: a copy where its
-  /// strides do not allow a view.
+  /// `view` with its axes in the order of `wanted`, reshaped: a copy if its strides do not allow a
+  /// view.
   TensorView arranged(const Labelled& of, const std::string& wanted, const Shape& shape,
                       const std::string& suffix) {
     const TensorView view = permuted_operand(of, wanted, suffix);
@@ -221,7 +221,7 @@ class Einsum {
     return {sum, labels};
   }
 
-  /// The gradient of a sum: over all labels of `whole`.
+  /// The gradient of a sum, repeated to all labels of `whole`.
   Labelled repeated(const Labelled& of, const std::string& whole, const std::string& suffix) {
     if (of.labels.size() == whole.size()) return of;
     std::string kept;
@@ -274,12 +274,11 @@ class Einsum {
     lowering_.save(fmt::format("right{}", i), w);
     const std::string labels = step.batch + step.left_only + step.right_only;
     const TensorView whole = *reshaped(y, label_shape(labels, sizes_));
-    return {permuted_operand({whole, labels}, step.result,
-                             fmt::format("product{}.turned", i)),
+    return {permuted_operand({whole, labels}, step.result, fmt::format("product{}.turned", i)),
             step.result};
   }
 
-  /// Both with all labels of the result, ones where they lack it.
+  /// Both factors with all labels of the result, with length 1 where they do not have one.
   TensorView widened(const Labelled& of, const EinsumStep& step, const std::string& suffix) {
     std::string kept;
     for (const char label : step.result) {
@@ -304,7 +303,7 @@ class Einsum {
 
   [[nodiscard]] DataType product_type() const { return lowering_.output_type().type; }
 
-  /// Whether the operands up to step i, or the one behind it, have a gradient.
+  /// Whether the operands up to step i, or the next one, need a gradient.
   [[nodiscard]] bool needs_left(std::size_t i) const {
     for (std::size_t k = 0; k <= i; ++k) {
       if (lowering_.input_needs_gradient(static_cast<int>(k))) return true;
@@ -357,7 +356,8 @@ class Einsum {
     return sides;
   }
 
-  /// A product's gradient under its labels, repeated along those that were summed before it.
+  /// A product's gradient with its labels, repeated along the labels that were summed before the
+  /// product.
   Labelled unsummed(std::size_t i, const TensorView& gradient, const std::string& labels,
                     const std::string& whole, const std::string& side) {
     const TensorView seen = *reshaped(gradient, label_shape(labels, sizes_));
@@ -382,7 +382,7 @@ class Einsum {
     if (needs_right(i)) {
       products.second = multiply("right", lowering_.saved(fmt::format("left{}", i)));
     }
-    // The engine sums what was repeated before it lets go of what arrived and of what was saved.
+    // The engine sums repeated axes before it releases the arrived gradient and the saved tensors.
     std::vector<StorageId> held = held_factors(i);
     held.push_back(gradient.view.storage);
     if (products.first) products.first = narrowed(i, *products.first, "left", held);
@@ -431,7 +431,8 @@ class Einsum {
     lowering_.give_input_gradient(input, dx);
   }
 
-  /// An operand's own sizes under other labels: those of one element are not the label's.
+  /// An operand's own shape in the order of other labels: an axis of one element may differ from
+  /// the label's size.
   [[nodiscard]] Shape diagonal_stage_shape(std::size_t i, std::string_view labels) const {
     Shape shape;
     for (const char label : labels) {

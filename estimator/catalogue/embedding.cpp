@@ -44,7 +44,7 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
   return result;
 }
 
-/// What the kernel keeps for itself, of the indices' size.
+/// Temporaries of the kernel, of the indices' size.
 StorageId index_scratch(OperatorLowering& lowering, std::string_view name,
                         const TensorView& indices) {
   return lowering.new_tensor(name, indices.shape, indices.type, StorageClass::workspace).storage;
@@ -70,7 +70,7 @@ void forward_embedding_pytorch(OperatorLowering& lowering) {
   emit_embedding(lowering, indices, std::move(temporaries));
 }
 
-/// The kernel's own tensors of the indices' size: `scratch_names`.
+/// Temporaries of the kernel, of the indices' size, called `scratch_names`.
 void emit_embedding_gradient(OperatorLowering& lowering,
                              std::span<const std::string_view> scratch_names) {
   if (!lowering.parameter_needs_gradient(0)) return;

@@ -135,7 +135,7 @@ NllArguments nll_arguments(OperatorLowering& lowering) {
           lowering.contiguous(lowering.input(1), "target.contiguous"), new_loss(lowering)};
 }
 
-/// `writes`: the loss and what else the set's kernel writes.
+/// `writes`: the loss and the other results of the kernel set's kernel.
 void emit_nll(OperatorLowering& lowering, const NllArguments& in,
               const std::vector<TensorView>& writes) {
   lowering.emit(Kernel::nll_loss_forward, "forward", {in.logp, in.target}, writes,

@@ -96,7 +96,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
   return result;
 }
 
-/// Our executor's kernels want a bias beside a weight.
+/// Our executor's kernels need a bias if there is a weight.
 TensorView zero_bias(OperatorLowering& lowering) {
   const TensorView weight = lowering.parameter(0);
   TensorView bias =
@@ -141,7 +141,7 @@ void forward_layer_norm_pytorch(OperatorLowering& lowering) {
   emit_layer_norm(lowering, norm_arguments(lowering, Kernel::layer_norm_forward));
 }
 
-/// What the backward kernel writes beside the input's gradient.
+/// The results of the backward kernel besides the input's gradient.
 struct AffineWrites {
   std::vector<TensorView> gradients;
   std::vector<TensorView> unused = {};
@@ -173,7 +173,7 @@ AffineWrites gradients_alone(OperatorLowering& lowering) {
   return {make(lowering)};
 }
 
-/// Our executor's kernels have a bias beside the weight.
+/// Our executor's kernels have a bias if there is a weight.
 AffineWrites gradients_with_bias(OperatorLowering& lowering) {
   AffineWrites writes{all_affine_gradients(lowering)};
   if (writes.gradients.size() == 1) {

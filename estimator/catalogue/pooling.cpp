@@ -79,13 +79,13 @@ Affine window_flops(const OperatorLowering& lowering) {
   return flops;
 }
 
-/// AdaptiveMaxPooling2d.cu knows contiguous tensors only, and copies what does not lie so.
+/// AdaptiveMaxPooling2d.cu works on contiguous tensors only, and copies others.
 bool works_contiguously(Kernel kernel) {
   return kernel == Kernel::adaptive_max_pool_forward ||
          kernel == Kernel::adaptive_max_pool_backward;
 }
 
-/// What a kernel writes that ends up in `result`: the same, or a contiguous tensor that is copied.
+/// The tensor that the kernel writes: `result`, or a contiguous one that is then copied to it.
 TensorView written_to(OperatorLowering& lowering, const TensorView& result, bool contiguous,
                       std::string_view suffix) {
   if (!contiguous || is_contiguous(result)) return result;

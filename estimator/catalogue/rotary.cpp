@@ -1,5 +1,5 @@
-// Rotary position embedding: rotary_table makes the cosines and sines, rotary turns a query or key
-// by them.
+// Rotary position embedding: rotary_table makes the cosines and sines, rotary rotates a query or
+// key by them.
 //
 // PyTorch's lowerings are transformers' (models/llama/modeling_llama.py, 5.23): the table is
 // computed in float32 in every forward pass from a buffer of frequencies (the module keeps two
@@ -85,7 +85,7 @@ void forward_table_stowage(OperatorLowering& lowering) {
                 {lowering.new_output(0), lowering.new_output(1)});
 }
 
-/// The inputs are one or two tensors to turn, then the tables.
+/// The number of tensors to rotate, one or two; the tables are the inputs after them.
 int rotated_count(std::size_t inputs) { return static_cast<int>(inputs) - 2; }
 
 tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
@@ -154,7 +154,7 @@ Attributes scaled_by(double value) {
 Affine half_features(const TensorView& x) { return quotient(x.shape.back(), 2); }
 
 // q cos, then rotate_half: -x2 before x1, then times sin, then the sum, which lies in memory as q.
-// The caller's variables hold query, key and the tables until both are turned.
+// The caller's variables hold query, key and the tables until both are rotated.
 void forward_decomposed(OperatorLowering& lowering, int i) {
   const TensorView x = lowering.input(i);
   const DataType type = lowering.output_type(i).type;

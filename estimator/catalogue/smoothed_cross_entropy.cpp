@@ -28,6 +28,8 @@ TensorView repeated_over_classes(TensorView gradient, const Shape& shape) {
 
 }  // namespace
 
+/// cross_entropy_loss_label_smoothing of ATen/native/LossNLL.cpp: log_softmax, the nll loss, the
+/// sum over classes with ignored targets masked, its mean, and the weighted sum of both parts.
 void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   const bool upcast = lowering.attributes().boolean("upcast");
   const DataType type = lowering.output_type().type;
@@ -83,6 +85,8 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   finish_loss(lowering, loss);
 }
 
+/// Makes the gradients of the two parts, then those of the log probabilities that come from the sum
+/// over classes and from the nll loss, adds them, and emits log_softmax's backward.
 void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView logp = lowering.saved("result");

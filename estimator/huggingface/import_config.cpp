@@ -30,7 +30,7 @@ struct FoundConfig {
   fs::path folder = {};  ///< where weights may lie; empty: a file alone was named
 };
 
-/// The folder's name, or the file's where it is called otherwise than config.json.
+/// The model's name: the folder's name, or the file's if it is not called config.json.
 std::string name_of(const fs::path& path) {
   if (path.filename() != "config.json") return path.stem().string();
   const std::string folder = fs::absolute(path).parent_path().filename().string();
@@ -57,7 +57,7 @@ Result<FoundConfig> find_config(const FileHead& file_head) {
                           file_head.is_folder ? fs::path(file_head.argument) : fs::path());
 }
 
-/// What lies beside the configuration; nullopt: nothing.
+/// A note about weights in the configuration's folder; nullopt: there are none.
 std::optional<Diagnostic> weights_note(const fs::path& folder) {
   if (folder.empty() || !has_weights(folder)) return std::nullopt;
   const auto weights = read_weight_folder(folder);
@@ -127,6 +127,8 @@ bool is_hugging_face_model(const FileHead& file_head) {
          is_json_mapping_with(file_head.first_bytes, "\"architectures\"");
 }
 
+/// Finds and reads the configuration, its model type and the settings, lets the family's writer
+/// fill in the description, and collects the notes.
 Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
                                                 const ImportOptions& options) {
   const auto found = find_config(file_head);

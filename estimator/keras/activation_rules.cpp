@@ -41,7 +41,7 @@ std::optional<Rows> rows_of_activation(std::string_view activation, int keras) {
   return std::nullopt;
 }
 
-// One input, held as it is.
+// For layers with one input, whose channel order is kept.
 bool apply_rows(KerasTranslation& translation, KerasCall& call, const KerasTensor& input,
                 const Rows& rows) {
   LayerOutput at = input.layer;
@@ -100,7 +100,7 @@ bool translate_softmax_layer(KerasTranslation& translation, KerasCall& call) {
   return apply_rows(translation, call, call.inputs[0], {{"softmax", {{"axis", *axis}}}});
 }
 
-// A slope a channel: all other axes are shared.
+// One slope per channel: all other axes are shared.
 bool translate_slopes(KerasTranslation& translation, KerasCall& call) {
   const KerasTensor& x = call.inputs[0];
   const std::vector<std::int64_t> shared = call.config.list("shared_axes");

@@ -10,8 +10,8 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Over the channels of an image it is a convolution of one element, which leaves the image as it is
-// held.
+// Dense on the channels of an image is a convolution with a window of one element, which keeps the
+// channel order.
 bool translate_dense(KerasTranslation& translation, KerasCall& call) {
   const auto units = call.config.integer("units");
   if (!units || call.inputs.empty()) return false;
@@ -95,7 +95,7 @@ bool translate_repetition(KerasTranslation& translation, KerasCall& call) {
   return made.has_value();
 }
 
-// All held in one way: as images, if they all are.
+// All inputs in one channel order: channels first if all of them have it.
 std::optional<std::vector<LayerOutput>> alike(KerasTranslation& translation, const KerasCall& call,
                                               bool& as_images) {
   as_images =
@@ -157,7 +157,7 @@ bool translate_concatenation(KerasTranslation& translation, KerasCall& call) {
   return made.has_value();
 }
 
-// Of vectors: their product, summed. Of sequences: a product of matrices.
+// For vectors: the sum of their product. For sequences: a matrix product.
 bool translate_dot(KerasTranslation& translation, KerasCall& call) {
   const Integers axes = call.config.integers("axes", 2);
   if (call.inputs.size() != 2 || axes.size() != 2 || call.config.flag("normalize", false)) {

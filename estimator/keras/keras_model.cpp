@@ -30,7 +30,7 @@ std::optional<std::string> precision_of(const std::string& text) {
   return std::nullopt;
 }
 
-// Keras' own loss is a function beside the model, not transformers'.
+// In Keras the loss is a function outside the model.
 void forget_module_loss(DescriptionFrame& frame) {
   std::erase_if(frame.train, [](const NamedText& entry) { return entry.first == "loss_in_model"; });
   for (ImportedLoss& loss : frame.losses) {
@@ -38,7 +38,7 @@ void forget_module_loss(DescriptionFrame& frame) {
   }
 }
 
-// Of probabilities or of what they are made from, by whether a sigmoid is last.
+// Chooses the loss of probabilities or that of logits, by whether the last layer is a sigmoid.
 std::optional<std::string> suited_loss(const std::optional<std::string>& loss,
                                        const LayerList& layers, const LayerOutput& output) {
   if (loss == "bce" && !layers.at(output.layer).is("sigmoid")) return "bce_with_logits";

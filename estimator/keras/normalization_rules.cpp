@@ -1,5 +1,5 @@
-// Normalizations. Where Keras leaves out scale or offset and the row has both or none, what there
-// is stands as a `parameter` beside the row, applied in place.
+// Normalizations. If Keras has only one of scale and offset, and the row only both or none, the
+// existing one becomes a `parameter` that is applied in place after the row.
 #include <array>
 
 #include "estimator/keras/keras_translation.hpp"
@@ -11,7 +11,7 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 constexpr double usual_epsilon = 1e-3;
 
-// y + parameter, or y times one, along `axis` of the layer.
+// Adds y + parameter or y * parameter, along `axis` of the layer.
 std::optional<LayerOutput> applied(KerasTranslation& translation, const KerasCall& call,
                                    LayerOutput y, std::size_t axis, const std::string& name) {
   const Shape& shape = translation.layers().type(y).shape;

@@ -19,7 +19,7 @@ std::optional<std::string> row_of_cell(std::string_view class_name) {
   return std::nullopt;
 }
 
-// Keras has one offset a gate where the row has two; the second is tied to the first. A GRU with
+// Keras has one bias per gate and the row has two, so the second is tied to the first. A GRU with
 // reset_after has two.
 void name_weights(KerasTranslation& translation, const KerasCall& call, LayerOutput made,
                   bool has_two_offsets) {
@@ -52,6 +52,8 @@ std::optional<LayerOutput> last_states(KerasTranslation& translation, const Kera
   return translation.add(call, "reshape", {*made}, {{"shape", Shape{s[1], s[0] * s[2]}}});
 }
 
+/// Adds the row of the cell, names its weights, and adds the outputs that the layer returns: all
+/// positions or the last state, and the states if they are asked for.
 bool translate_cell(KerasTranslation& translation, KerasCall& call, const KerasConfig& config,
                     std::string_view class_name, bool is_bidirectional) {
   const auto row = row_of_cell(class_name);
@@ -104,7 +106,7 @@ bool translate_recurrent(KerasTranslation& translation, KerasCall& call) {
   return translate_cell(translation, call, call.config, call.class_name, false);
 }
 
-// Both directions side by side, or merged by sum, product or mean.
+// Both directions concatenated, or merged by sum, product or mean.
 bool translate_bidirectional(KerasTranslation& translation, KerasCall& call) {
   const KerasConfig inner = call.config.at("layer");
   if (!translate_cell(translation, call, inner.at("config"), inner.text("class_name"), true)) {
@@ -129,7 +131,7 @@ bool translate_bidirectional(KerasTranslation& translation, KerasCall& call) {
   return true;
 }
 
-// The inner layer on all positions at once: they are as samples to it.
+// Applies the inner layer to all positions at once, as if they were samples.
 bool translate_distributed(KerasTranslation& translation, KerasCall& call) {
   const KerasConfig inner = call.config.at("layer");
   const KerasRule* rule = find_keras_rule(inner.text("class_name"));
@@ -175,7 +177,7 @@ std::optional<LayerOutput> apart_in_heads(KerasTranslation& translation, const K
   return translation.add(call, "transpose", {*apart}, {{"axes", Integers{0, 2, 1, 3}}});
 }
 
-// Written in products and a softmax, as Keras runs it where attention is not fused.
+// Attention as products and a softmax, as Keras runs it without a fused kernel.
 bool translate_multi_head(KerasTranslation& translation, KerasCall& call) {
   const auto heads = call.config.integer("num_heads");
   const auto key_features = call.config.integer("key_dim");

@@ -98,7 +98,7 @@ bool translate_hard_sigmoid(Translation& translation, const OnnxNode& node) {
                             {"clamp", {{"minimum", 0.0}, {"maximum", 1.0}}}});
 }
 
-// Before opset 13 it ran over all axes from `axis` on, taken as one.
+// Before opset 13 it ran over all axes from `axis` on, flattened to one.
 bool translate_softmax(Translation& translation, const OnnxNode& node) {
   const std::string row = node.op == "LogSoftmax" ? "log_softmax" : "softmax";
   return translation.chain(node, first_input(translation, node),
@@ -228,7 +228,7 @@ bool translate_pair(Translation& translation, const OnnxNode& node) {
           {{"learned", true}, {"shape", weight.type.shape}}, {{"weight", &weight}});
       if (scaled) {
         const ImportedLayer& made = translation.layers().at(*scaled);
-        const std::string set_parameter(made.parameters.empty() ? "" : made.parameters[0].name);
+        const std::string own(made.parameters.empty() ? "" : made.parameters[0].name);
         for (NamedText& name : translation.layers().at(*scaled).parameter_names) name.first = own;
         translation.set_output(node, *scaled);
         return true;
@@ -280,8 +280,8 @@ bool translate_not(Translation& translation, const OnnxNode& node) {
                            {{"logical", {{"operation", std::string("not")}}}});
 }
 
-// where(isnan(x), 0, x): what exporters write around the softmax of attention, for rows that a mask
-// hides whole. PyTorch's kernels do it within.
+// where(isnan(x), 0, x): exporters write it after the softmax of attention, for rows that are
+// masked completely. PyTorch's kernels do this internally.
 bool guards_nan(const Translation& translation, const OnnxNode& node) {
   const OnnxValue& condition = translation.input(node, 0);
   const OnnxValue& otherwise = translation.input(node, 2);

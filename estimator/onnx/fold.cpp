@@ -1,4 +1,4 @@
-// Folding: what a graph computes from sizes and constants alone, computed here.
+// Constant folding: computes the nodes of a graph that depend only on sizes and constants.
 //
 // Integers are affine in the batch. Where a number would not be (batch times batch), or a tensor is
 // too large to be kept, the result is a constant of known type and unknown numbers.
@@ -16,7 +16,7 @@ namespace {
 using Inputs = std::vector<const OnnxValue*>;
 using Numbers = std::vector<Affine>;
 
-// Where each element of `to` comes from in `from`, both broadcast to `to`.
+// For each element of `to`, the element of `from` that is broadcast to it.
 std::size_t source_of(std::size_t element, const std::vector<std::int64_t>& to,
                       const std::vector<std::int64_t>& from) {
   std::size_t source = 0;
@@ -49,7 +49,7 @@ std::optional<bool> compared(std::string_view op, Affine a, Affine b) {
   if (op == "Equal") {
     if (a == b) return true;
     if (a.is_constant() && b.is_constant()) return false;
-    // A size that grows with the batch is no -1 or 0, which exporters compare with.
+    // A size that grows with the batch is never -1 or 0, which exporters compare with.
     return false;
   }
   if (!a.is_constant() || !b.is_constant()) return std::nullopt;
@@ -284,13 +284,13 @@ bool is_square(const Shape& shape) {
   return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] != Affine(1);
 }
 
-// A causal mask is made by trilu, or by comparing places with places; what casts, chooses by and
-// reshapes it leaves it one.
+// A causal mask is made by Trilu, or by comparing positions with positions. It remains one after
+// casts, selections and reshapes.
 bool makes_causal_mask(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
   if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_causal_mask;
   const bool orders = node.op == "LessOrEqual" || node.op == "GreaterOrEqual" ||
                       node.op == "Less" || node.op == "Greater";
-  // Of places that were gathered for each sample, whose numbers are not kept.
+  // Positions that were gathered for each sample, whose numbers are not kept.
   if (orders && inputs.size() == 2 && inputs[0]->integers.empty() && inputs[1]->integers.empty() &&
       inputs[0]->type.type == DataType::int64 && is_square(result.type.shape)) {
     return true;

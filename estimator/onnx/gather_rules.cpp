@@ -10,7 +10,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Rows of a table of the model's own.
+// Rows of a table that is a parameter of the model.
 bool translate_embedding(Translation& translation, const OnnxNode& node, const OnnxValue& table,
                          const OnnxValue& indices) {
   LayerOutput places;
@@ -34,8 +34,8 @@ bool translate_embedding(Translation& translation, const OnnxNode& node, const O
   return made.has_value();
 }
 
-// as_strided is written as a gathering from all elements in a row, by places that are computed from
-// sizes. Where it takes as many as there are, it is a view.
+// Exporters write as_strided as a Gather from the flattened tensor, by positions that are computed
+// from sizes. If it takes as many elements as there are, it is treated as a view.
 bool is_view_by_places(const OnnxValue& x, const OnnxValue& indices) {
   return x.is_activation() && x.rank() == 1 && x.type.shape[0].slope != 0 &&
          !indices.is_activation() && element_count(indices.type.shape) == x.type.shape[0];

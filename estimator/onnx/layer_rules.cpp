@@ -20,7 +20,7 @@ bool has_bias(const Translation& translation, const OnnxNode& node, std::size_t 
   return bias.is_parameter() && bias.type.shape == Shape{features};
 }
 
-// A learned offset that the row does not take in is added apart.
+// Adds a learned offset that is not one of the row's parameters as a separate layer.
 bool add_rest(Translation& translation, const OnnxNode& node, int layer, std::size_t input) {
   const OnnxValue& rest = translation.input(node, input);
   const bool is_zero = rest.is_constant() && !rest.reals.empty() &&
@@ -34,7 +34,7 @@ bool add_rest(Translation& translation, const OnnxNode& node, int layer, std::si
   return sum.has_value();
 }
 
-// The batch norm that an exporter folded into the node is the node's output again.
+// Restores the batch norm that an exporter folded into the node, as the node's output.
 bool give_with_norm(Translation& translation, const OnnxNode& node, int layer) {
   OnnxNode named = node;
   named.name = folded_norm_name(node);
@@ -59,6 +59,9 @@ void name_lost_bias(Translation& translation, int layer) {
   made.parameter_names.emplace_back("bias", owner + ".bias");
 }
 
+/// Makes the row's attributes from the node's window, finds which filter and bias are the layer's
+/// parameters, adds the layer, and then what the row does not have: a norm that was folded in, or a
+/// computed bias.
 bool translate_convolution(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const OnnxValue& w = translation.input(node, 1);
@@ -134,7 +137,7 @@ bool translate_transposed_convolution(Translation& translation, const OnnxNode& 
   return true;
 }
 
-// x times a matrix of the model's own.
+// x times a matrix that is a parameter of the model.
 bool translate_linear(Translation& translation, const OnnxNode& node, const OnnxValue& x,
                       const OnnxValue& w, const Affine& features, std::size_t bias_input) {
   const bool biased = has_bias(translation, node, bias_input, features);

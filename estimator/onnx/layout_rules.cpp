@@ -173,7 +173,7 @@ std::optional<SliceBounds> bounds_of(const Translation& translation, const OnnxN
   return bounds;
 }
 
-// A slice an axis; those that take all of theirs are none.
+// One slice per axis; slices of a whole axis are left out.
 bool translate_slice(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const auto bounds = bounds_of(translation, node);

@@ -164,7 +164,7 @@ class ModelMaker {
     return std::ranges::any_of(
         parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
   }
-  // Masks are written by scattering into zeros.
+  // Zeros into which a mask is scattered.
   [[nodiscard]] std::set<std::string_view> scattered() const {
     std::set<std::string_view> names;
     for (const OnnxNode& node : file_.graph.nodes) {

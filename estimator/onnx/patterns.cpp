@@ -6,7 +6,7 @@ namespace stowage {
 
 namespace {
 
-// x W + b, where nobody else reads the product.
+// x W + b, if no other layer reads the product.
 bool find_linear(LayerList& layers, const std::vector<int>& readers, int layer) {
   const ImportedLayer& sum = layers.at(layer);
   if (!sum.is("add")) return false;

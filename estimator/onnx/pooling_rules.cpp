@@ -15,7 +15,7 @@ using Integers = std::vector<std::int64_t>;
 
 constexpr double lowest_float = -3.4028234663852886e38;
 
-// Padding that differs from side to side is a layer of its own, as in PyTorch.
+// Asymmetric padding is a separate layer, as in PyTorch.
 std::optional<LayerOutput> padded_apart(Translation& translation, const OnnxNode& node,
                                         const OnnxValue& x, OnnxWindow& window, double value) {
   if (window.is_symmetric()) return x.layer;

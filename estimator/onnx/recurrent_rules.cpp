@@ -10,7 +10,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Zeros, as the row begins with where nothing else is given.
+// Whether the state is zeros, which is the row's default.
 bool is_usual_state(const OnnxValue& state) { return !state.is_activation(); }
 
 std::optional<std::string> row_of_recurrence(const OnnxNode& node) {

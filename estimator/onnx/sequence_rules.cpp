@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-// No name of the file has a null character within: descriptions of graphs are text.
+// A null character cannot occur in a name of the file.
 std::string part_name(const std::string& sequence, std::size_t part) {
   return fmt::format("{}{}{}", sequence, '\0', part);
 }

@@ -200,11 +200,11 @@ std::optional<TensorType> Translation::stated_type(const std::string& name) cons
   return TensorType{shape, *type};
 }
 
-// Views of an initialiser stay that initialiser, so that a weight that an exporter turns or casts
-// is still the layer's own.
+// A view of an initialiser is still that initialiser, so that a weight that an exporter transposes
+// or casts is still the layer's parameter.
 bool Translation::folded(const OnnxNode& node) {
   const auto all = inputs(node);
-  // CastLike takes the format alone of its second input.
+  // CastLike uses only the format of its second input.
   const auto read = std::span(all).first(node.op == "CastLike" && !all.empty() ? 1 : all.size());
   const bool has_activation =
       std::ranges::any_of(read, [](const OnnxValue* one) { return one->is_activation(); });
@@ -251,7 +251,8 @@ bool Translation::folded(const OnnxNode& node) {
       return true;
     }
   }
-  // What is computed from parameters is trained through: it stays a layer, unless it is a number.
+  // A value computed from parameters has a gradient, so it becomes a layer unless it is a single
+  // number.
   const bool reads_weights = std::ranges::any_of(
       all, [](const OnnxValue* one) { return one->is_parameter() && one->reals.size() != 1; });
   if (reads_weights) return false;
@@ -319,7 +320,7 @@ void Translation::translate(const OnnxNode& node) {
 void Translation::run() {
   constexpr std::size_t most_mistakes = 20;
   for (const OnnxNode& node : graph_.nodes) {
-    // What reads an output that failed would only complain again.
+    // Readers of a failed output are skipped, since they would only fail again.
     const auto is_missing = [&](const std::string& name) {
       return !name.empty() && find(name) == nullptr;
     };

@@ -8,7 +8,7 @@ namespace stowage {
 
 namespace {
 
-/// Elements without the last `cut` axes but with the very last one where `keep_last` says so.
+/// The number of elements without the last `cut` axes; with `keep_last` the very last one is kept.
 std::int64_t without_axes(const std::vector<std::int64_t>& shape, std::size_t cut, bool keep_last) {
   assert(shape.size() >= cut);
   std::int64_t count = keep_last ? shape.back() : 1;
@@ -18,8 +18,9 @@ std::int64_t without_axes(const std::vector<std::int64_t>& shape, std::size_t cu
 
 bool is_matrix(const UpdatedTensor& tensor) { return tensor.shape.size() >= 2; }
 
-// What a multi-tensor implementation handles in one go: tensors of a type, in the order in which
-// the types first appear (torch/optim/optimizer.py, _group_tensors_by_device_and_dtype).
+// The groups that a multi-tensor implementation handles in one call: tensors of one type, in the
+// order in which the types first appear (torch/optim/optimizer.py,
+// _group_tensors_by_device_and_dtype).
 std::vector<std::vector<std::size_t>> groups_of(std::span<const UpdatedTensor> tensors,
                                                 bool by_rank) {
   std::vector<std::vector<std::size_t>> groups;
@@ -114,7 +115,7 @@ void UpdateScript::drop(std::string_view variable) {
   if (found != variables_.end()) variables_.erase(found);
 }
 
-// Sums what is held; `added` has no name yet.
+// Sums the values that are alive, with `added`, which has no name yet, and records the largest sum.
 void UpdateScript::record_peak(const std::shared_ptr<const Value>& added) {
   std::vector<std::shared_ptr<const Value>> held;
   for (const auto& [name, value] : variables_) {

@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-/// What decides the layout that a kernel works in.
+/// The rule by which a kernel chooses its layout.
 enum class LayoutRule {
   contiguous,
   as_input,  ///< channels innermost where the leading argument has them so

@@ -17,7 +17,7 @@ namespace stowage {
 
 namespace {
 
-/// What is known of a kernel's name, whatever its arguments are.
+/// What the table says about a kernel, whatever its arguments are.
 struct KnownCall {
   const AtenRow* row = nullptr;
   bool results_alone = false;
@@ -98,7 +98,7 @@ class StepCompletion {
     return true;
   }
 
-  /// What comes before a call comes before its first kernel, what follows it after its last.
+  /// References to the call's node become references to its first kernel or its last one.
   void renumber() {
     renumber_nodes(step_, last_);
     for (std::size_t i = 0; i < recorded_.storages.size(); ++i) {
@@ -110,7 +110,7 @@ class StepCompletion {
     if (part.end_node.valid()) step_.micro_batch.end_node = first_[part.end_node.index()];
   }
 
-  /// What was added from `added` on is there for each micro-batch.
+  /// Moves the storages from `added` on into the range of the micro-batch's storages.
   void into_micro_batch(std::size_t added) {
     const std::size_t end = recorded_.micro_batch.end_storage.index();
     const std::size_t count = step_.storages.size() - added;

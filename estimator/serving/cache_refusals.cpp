@@ -52,6 +52,8 @@ Diagnostic causal_refusal(const Operator& products, bool masks) {
 
 }  // namespace
 
+/// Checks attention that is written as products, then each operator that the output needs; at least
+/// one attention must be causal.
 std::optional<Diagnostic> serving_refusal(const ModelGraph& model, bool has_encoder) {
   const std::vector<bool> needed = leads_to_output(model);
   bool any_causal = false;

@@ -43,8 +43,8 @@ CachedAttention cached_attention(const Shape& query, const Shape& key, std::int6
   const std::int64_t seen = is_cut ? window : context;
   sizes.kept = cached_tokens(std::min(seen, context), settings);
   const std::int64_t all = pass.past + sizes.tokens;
-  // The prompt is quantised whole. A step's peak is the highest where its token is the last that is
-  // kept as computed, so that all are quantised anew.
+  // The whole prompt is quantised. The peak is highest in the step whose token fills the residual
+  // length, since then all tokens are quantised again.
   if (settings.cache == CacheKind::quantised && is_packed(settings.format) && pass.past > 0) {
     sizes.newest = std::min(settings.residual - 1, pass.past - 1);
   }

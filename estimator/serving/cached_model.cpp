@@ -54,7 +54,7 @@ class CachedModel {
   }
 
  private:
-  // The decoder's forward() has its masks until it returns the last hidden states.
+  // The decoder's forward() holds its masks until it returns the last hidden states.
   void hold_masks(const Operator& last) {
     if (widened_.empty() || settings_.cache == CacheKind::paged) return;
     std::vector<TensorId> held{hidden_};
@@ -63,7 +63,7 @@ class CachedModel {
                 {model_.tensor(hidden_).type}, last.span);
   }
 
-  /// The mask of numbers that the operator makes, or gives on.
+  /// The mask of numbers that the operator makes or passes on.
   [[nodiscard]] TensorId masked_by(const Operator& op) const {
     if (op.outputs.empty()) return {};
     TensorId made = op.outputs[0];
@@ -76,7 +76,7 @@ class CachedModel {
     return {};
   }
 
-  // Leaves out what made a mask that the cache's own has taken the place of.
+  // Leaves out the operators of a mask that the cache's mask replaces.
   [[nodiscard]] ModelGraph without_replaced_masks(const ModelGraph& served) const {
     const std::vector<bool> before = leads_to_output(model_), now = leads_to_output(served);
     std::vector<bool> was_needed(served.tensors.size());
@@ -92,7 +92,7 @@ class CachedModel {
     return std::move(kept).finish();
   }
 
-  // The layer that makes the logits: the last linear one, behind which each position is alone.
+  // The layer that makes the logits: the last linear one, after which positions are independent.
   void find_head() {
     TensorId at = model_.output;
     while (model_.tensor(at).producer.valid()) {
@@ -234,7 +234,7 @@ class CachedModel {
                   .span = attended.span});
   }
 
-  // Masks of numbers are made before the first layer, over all that a layer reads.
+  // Masks of numbers are made before the first layer, over all keys that a layer reads.
   std::optional<Diagnostic> widen_masks() {
     for (const AttentionProducts& products : products_) {
       const ModelAttention attended = model_attention(products, model_);
@@ -262,12 +262,12 @@ class CachedModel {
     if (is_last) read_blocks(attended, cached_, products.result, {});
   }
 
-  // A window's mask that the description gives is of the pass's own tokens.
+  // A window's mask in the description covers only the tokens of the pass.
   [[nodiscard]] bool is_own_mask(const Operator& op, const CachedAttention& sizes) const {
     return sizes.window > 0 && model_.tensor(op.inputs[3]).type.type == DataType::boolean;
   }
 
-  // A bias over all that a single query reads, where the cache has no mask beside it.
+  // A bias over all keys of a single query, if the cache needs no mask.
   [[nodiscard]] bool is_bias_of_a_token(const Operator& op, const CachedAttention& sizes) const {
     const TensorType& bias = model_.tensor(op.inputs[3]).type;
     return pass_.has_encoder && !sizes.masked && sizes.tokens == 1 &&

@@ -35,7 +35,7 @@ std::vector<bool> decoded_tensors(const ModelGraph& model,
   return decoded;
 }
 
-/// Marks what leads to the tensor.
+/// Marks the operators on which the tensor depends.
 void mark_sources(const ModelGraph& model, TensorId of, std::vector<bool>& marked) {
   std::vector<TensorId> waiting{of};
   while (!waiting.empty()) {
@@ -48,7 +48,7 @@ void mark_sources(const ModelGraph& model, TensorId of, std::vector<bool>& marke
   }
 }
 
-/// From keys backwards to what several layers read: the encoder's states.
+/// Goes from the keys backwards to the tensor that several layers read: the encoder's states.
 TensorId states_behind(const ModelGraph& model, TensorId keys) {
   std::vector<int> readers(model.tensors.size());
   for (const Operator& op : model.operators) {
@@ -119,7 +119,8 @@ class DecodingStep {
     }
   }
 
-  // Keys are the cached ones and the new one; of attention to the encoder, all of the encoder's.
+  // The number of keys: the cached ones and the new one; in cross-attention all positions of the
+  // encoder.
   std::optional<Diagnostic> widen_biases(ModelGraph& decoder) {
     for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
       const Operator& op = decoder.operators[i];

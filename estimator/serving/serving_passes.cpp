@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-/// What a prefill takes.
+/// The sizes of a prefill pass.
 struct Prefill {
   std::int64_t batch = 1, tokens = 1;
 };

@@ -272,7 +272,7 @@ class Fitting {
     Overflow overflow{.bound = bound_arena(kept.requests, options_.budget),
                       .memory = std::move(evaluation.memory)};
     overflow.arena = overflow.bound.least_peak;
-    if (!overflow.bound.held.front().empty()) return overflow;
+    if (!overflow.bound.excess.front().empty()) return overflow;
     const bool is_hopeless = overflow.arena > options_.budget || is_cancelled();
     ArenaPacking packing = pack_arena(
         kept.requests, {.effort = is_hopeless ? 0 : effort, .target_peak = options_.budget});

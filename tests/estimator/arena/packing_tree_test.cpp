@@ -131,7 +131,7 @@ TEST_CASE("a packing above the live sum is proven to be the least") {
   check_offsets(problem, packed.best);
 }
 
-TEST_CASE("a race packs jigsaws without a gap") {
+TEST_CASE("rankings searched in turn pack jigsaw puzzles without a gap") {
   std::mt19937 random(7);
   for (int round = 0; round < 12; ++round) {
     const std::int32_t steps = 40;
@@ -144,7 +144,7 @@ TEST_CASE("a race packs jigsaws without a gap") {
   }
 }
 
-TEST_CASE("a race stops where its work is spent") {
+TEST_CASE("rankings searched in turn stop when the work is spent") {
   std::mt19937 random(8);
   const ArenaProblem problem = make_problem(jigsaw(random, 60, 50, 1000), 50);
   CHECK(race(problem.blocks, 1000, 10).outcome == TreeOutcome::out_of_work);

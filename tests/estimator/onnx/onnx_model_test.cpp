@@ -100,7 +100,7 @@ TEST_CASE("single operators are found to be a gelu, a norm and a linear layer") 
         "  - gelu: {name: Mul_y, from: w_2}\n");
 }
 
-TEST_CASE("a list that grows began with a joint of one tensor, in files of PyTorch") {
+TEST_CASE("the first Concat of a growing list is restored, in files of PyTorch") {
   const std::string joints = integer_attribute("axis", 1);
   const auto layers = [&](const std::string& graph, const std::string& producer) {
     return layers_of_onnx(

@@ -29,6 +29,7 @@ std::int64_t bytes_at(const json& object, const char* key) {
   return object.at(key).get<std::int64_t>();
 }
 
+/// Reads the settings with which a reference was traced, and the arguments that its model needs.
 void read_settings(const json& file, ReferenceModel& model) {
   const json& settings = file.at("settings");
   model.model = file.at("model").get<std::string>();

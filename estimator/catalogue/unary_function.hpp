@@ -30,7 +30,7 @@ struct UnaryFunction {
   /// PyTorch saves the input, but the gradient follows from the result too: relu6's gradient is 0
   /// where the result is 0 or 6.
   bool gradient_from_result = false;
-  std::int64_t flops = 1;  ///< an element
+  std::int64_t flops = 1;  ///< per element
   AutocastClass autocast = AutocastClass::as_is;
   std::vector<AttributeSpec> attributes = {};
   /// Temporaries of PyTorch's backward pass if it is written in several operators: tensors of the

@@ -47,7 +47,7 @@ class FieldReader {
   /// Null: the key is absent, which is reported if it is required.
   const YamlNode* find(std::string_view key, Presence presence = Presence::required);
 
-  /// Each returns whether there is such a value. `expected` stands in the message.
+  // Each of these returns whether there is a valid value. `expected`: the value in the message.
 
   /// Any text.
   bool text(std::string_view key, std::string& target, Presence presence = Presence::required);
@@ -88,7 +88,6 @@ class FieldReader {
   /// Reports the keys that were not read.
   void finish();
 
- protected:
  private:
   const YamlNode& node_;
   std::string of_, file_;

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     const Bytes capacity(std::stoll(capacity_text.substr(1)));
     const std::clock_t start = std::clock();
     const ArenaPacking packing =
-        pack_arena(requests, {.alignment = Bytes(1), .effort = effort, .enough = capacity});
+        pack_arena(requests, {.alignment = Bytes(1), .effort = effort, .target_peak = capacity});
     const double ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     const bool within = packing.peak <= capacity && lie_apart(requests, packing);
     solved += within ? 1 : 0;

@@ -19,7 +19,7 @@ Result<ServingSettings> serving_settings(const ServingFitQuestion& question) {
   }
   ServingSettings settings{.context_length = question.context_length,
                            .users = question.users,
-                           .any_cache = question.cache.empty(),
+                           .cache_is_default = question.cache.empty(),
                            .prefill_chunk = question.prefill_chunk};
   if (!question.cache.empty()) {
     const auto kind = find_cache_kind(question.cache);

@@ -46,9 +46,9 @@ Diagnostics mistakes_of(const ServingSettings& settings) {
 
 Result<ServingSettings> with_suitable_cache(ServingSettings settings) {
   // transformers' own default, nbits=4; and no other cache stores what this one packs.
-  if (settings.any_cache && is_packed(settings.format)) {
+  if (settings.cache_is_default && is_packed(settings.format)) {
     settings.cache = CacheKind::quantised;
-    settings.any_cache = false;
+    settings.cache_is_default = false;
   }
   if (settings.cache == CacheKind::quantised && settings.format == CacheFormat::model) {
     settings.format = CacheFormat::int4;

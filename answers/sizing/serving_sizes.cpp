@@ -45,9 +45,9 @@ Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
 // step has one: whoever reads a foreign format leaves it out. A server of a paged cache brings its
 // own attention, whatever the configuration says of transformers'.
 StepQuestion question_as_served(StepQuestion question, CacheKind cache) {
-  const Opening opening = open_model(question.model.source);
+  const FileHead file_head = read_file_head(question.model.source);
   for (const FormatRow& format : format_table()) {
-    if (!format.recognises(opening)) continue;
+    if (!format.recognises(file_head)) continue;
     question.model.loss = "none";
     if (format.name == "Hugging Face" && cache == CacheKind::paged) {
       question.model.options.arguments.emplace("attention", "paged");
@@ -100,7 +100,7 @@ Result<ServedModel> served_model(const StepQuestion& asked, CacheKind cache,
 
 Result<ServingSettings> with_usual_cache(const ServingSettings& settings,
                                          const StepQuestion& question) {
-  if (!settings.any_cache) return settings;
+  if (!settings.cache_is_default) return settings;
   StepQuestion asked = question_as_served(question, settings.cache);
   asked.model.options.seq.reset();
   auto found = find_asked_model(asked.model);

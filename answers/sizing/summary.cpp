@@ -19,19 +19,19 @@ namespace stowage {
 
 namespace {
 
-bool names_weights(const Opening& opening) {
-  if (opening.is_folder) {
+bool names_weights(const FileHead& file_head) {
+  if (file_head.is_folder) {
     std::error_code code;
-    const std::filesystem::path folder(opening.argument);
+    const std::filesystem::path folder(file_head.argument);
     return !std::filesystem::exists(folder / "config.json", code) && has_weights(folder);
   }
-  return opening.is_file && (is_gguf(opening.head) || is_safetensors(opening.head, opening.size));
+  return file_head.is_file && (is_gguf(file_head.first_bytes) || is_safetensors(file_head.first_bytes, file_head.size));
 }
 
-Result<WeightsSummary> summary_of_weights(const Opening& opening, const std::string& source) {
-  auto weights = opening.is_folder       ? read_weight_folder(opening.argument)
-                 : is_gguf(opening.head) ? read_gguf(opening.argument)
-                                         : read_safetensors(opening.argument);
+Result<WeightsSummary> summary_of_weights(const FileHead& file_head, const std::string& source) {
+  auto weights = file_head.is_folder       ? read_weight_folder(file_head.argument)
+                 : is_gguf(file_head.first_bytes) ? read_gguf(file_head.argument)
+                                         : read_safetensors(file_head.argument);
   return std::move(weights).map([&](StoredWeights&& stored) {
     return WeightsSummary{.source = source, .weights = std::move(stored)};
   });
@@ -68,7 +68,7 @@ std::int64_t parameter_count(const StepDocument& document, bool trainable_only) 
 
 /// What a step file has of its model; its graph is not looked at.
 Result<StepDocument> read_document(SourceTextPtr source, const SummaryQuestion& question) {
-  auto document = read_whole_step(std::move(source));
+  auto document = read_completed_step(std::move(source));
   if (!document) return document;
   Diagnostics found = contradictions(*document, question.model.options);
   const TensorLayout layout = document->graph->settings.step.layout;
@@ -171,9 +171,9 @@ Result<ModelSummary> summary_of_model(const SummaryQuestion& question) {
 }  // namespace
 
 Result<SummaryAnswer> answer(const SummaryQuestion& question) {
-  const Opening opening = open_model(question.model.source);
-  if (names_weights(opening)) {
-    return summary_of_weights(opening, question.model.source).map([](WeightsSummary&& summary) {
+  const FileHead file_head = read_file_head(question.model.source);
+  if (names_weights(file_head)) {
+    return summary_of_weights(file_head, question.model.source).map([](WeightsSummary&& summary) {
       return SummaryAnswer(std::move(summary));
     });
   }

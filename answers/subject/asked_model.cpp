@@ -63,13 +63,13 @@ Result<FoundModel> find_asked_model(const ModelQuestion& question) {
                               .values = question.options.arguments,
                               .loss = question.loss,
                               .allow_unknown = question.allow_unknown};
-  auto imported = import_model(open_model(question.source), options);
+  auto imported = import_model(read_file_head(question.source), options);
   if (!imported) return tl::unexpected(std::move(imported.error()));
   if (*imported) return described_by_reader(**std::move(imported));
   auto found = find_model(question.source, question.configs.models());
   if (!found) return found;
   if (is_piped(question.source)) {
-    imported = import_model(opening_of(found->source), options);
+    imported = import_model(file_head_of(found->source), options);
     if (!imported) return tl::unexpected(std::move(imported.error()));
     if (*imported) return described_by_reader(**std::move(imported));
   }

@@ -108,7 +108,7 @@ Result<StepSource> read_step_source(const StepQuestion& question) {
   auto found = find_asked_model(question.model);
   if (!found) return tl::unexpected(std::move(found.error()));
   if (is_step_file(found->source->text)) {
-    return read_whole_step(std::move(found->source)).map([](StepDocument&& document) {
+    return read_completed_step(std::move(found->source)).map([](StepDocument&& document) {
       return StepSource{.model = nullptr,
                         .document = std::make_shared<const StepDocument>(std::move(document))};
     });

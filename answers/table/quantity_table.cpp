@@ -189,7 +189,7 @@ QuantityQuestion question_of(const TableQuestion& table) {
 std::optional<ServingSettings> usual_serving(const QuantityQuestion& question,
                                              const TableQuestion& table) {
   const std::optional<ServingSettings>& serving = question.largest.serving;
-  if (!serving || !serving->any_cache) return serving;
+  if (!serving || !serving->cache_is_default) return serving;
   if (table.models.size() > 1) return std::nullopt;
   StepQuestion step = table.step;
   step.model.source = table.models.front();

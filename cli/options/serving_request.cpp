@@ -55,7 +55,7 @@ Result<std::optional<ServingSettings>> read_serving(const Arguments& arguments,
                            .prefill_chunk = arguments.integer("prefill-chunk")};
   const auto batch = arguments.given("batch") ? arguments.integer("batch") : std::nullopt;
   settings.users = arguments.integer("users").value_or(batch.value_or(1));
-  settings.any_cache = !arguments.given("cache");
+  settings.cache_is_default = !arguments.given("cache");
   if (const auto word = arguments.text("cache")) {
     settings.cache = find_cache_kind(*word).value_or(settings.cache);
   }

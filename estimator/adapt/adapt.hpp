@@ -2,8 +2,8 @@
 //
 //   ModelGraph -> quantised base -> adapters -> loss in chunks -> checkpointed blocks -> ModelGraph
 //
-// What is done is ModelGraph::fine_tuning. The graph keeps its names; what is added is named after
-// the layer beside which it stands ("layers.0.q_proj.lora_A").
+// ModelGraph::fine_tuning says what to do. Existing operators keep their names; an added operator
+// is named after its layer ("layers.0.q_proj.lora_A").
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -12,9 +12,9 @@
 
 namespace stowage {
 
-/// Errors: a target that names no layer, or one that takes no adapter; a base that the precision
-/// does not serve; blocks that are not there. What was done is told in `warnings`, as notes.
-/// Linear in the model times the number of targets.
+/// Errors: a target that names no layer or a layer that takes no adapter; a base format that does
+/// not go with the precision; checkpointed blocks that the model does not have. Notes in `warnings`
+/// say what was done. Linear in the model times the number of targets.
 [[nodiscard]] Result<ModelGraph> adapted(ModelGraph model);
 
 /// load_model(), then adapted().

@@ -31,19 +31,20 @@ Result<TensorId> result_to_adapt(GraphEdit& edit, DataType type, const Operator&
   return copy->output;
 }
 
-Result<TensorId> converted(GraphEdit& edit, std::string name, TensorId x, DataType type,
-                           const Operator& base) {
+Result<TensorId> convert_tensor(GraphEdit& edit, std::string name, TensorId x, DataType type,
+                                const Operator& base) {
   if (edit.model().tensor(x).type.type == type) return x;
   Attributes format;
   format.set("dtype", std::string(to_string(type)));
   return edit.add(std::move(name), *find_operator("cast"), std::move(format), {x}, type, base)
-      .map([](const GraphEdit::Made& made) { return made.output; });
+      .map([](const GraphEdit::InsertedOperator& made) { return made.output; });
 }
 
 Result<AdapterInput> adapter_input(GraphEdit& edit, const LoraSettings& lora, DataType type,
                                    const Operator& base) {
   AdapterInput input{.x = base.inputs.front(), .held = {}};
-  const auto cast = converted(edit, fmt::format("{}.lora_input", base.name), input.x, type, base);
+  const auto cast =
+      convert_tensor(edit, fmt::format("{}.lora_input", base.name), input.x, type, base);
   if (!cast) return tl::unexpected(cast.error());
   if (*cast != input.x) input.x = input.held = *cast;
   if (lora.dropout <= 0) return input;

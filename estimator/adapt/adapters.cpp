@@ -25,8 +25,8 @@ bool takes_adapter(const Operator& op) {
 
 bool has_parameters(const Operator& op) { return !op.parameters.empty(); }
 
-/// Of adapters: peft makes them float32 beside 16 bits; mixed precision trains all in the base's
-/// format, with copies in the optimizer.
+/// The format of adapters: peft makes them float32 beside 16-bit weights; mixed precision trains
+/// everything in the base's format, with float32 copies in the optimizer.
 DataType adapter_type(const ModelGraph& model, const LoraSettings& lora) {
   const DataType base = float_type(model.precision);
   if (lora.type) return *lora.type;
@@ -53,8 +53,7 @@ class Adapting {
       if (lora_.bias == LoraBias::lora_only) train_bias(op);
       const Operator base = op;  // the list of operators grows
       own_ = settings_of_layer(lora_, base.name);
-      auto output =
-          own_.decomposed ? decomposed_beside(edit_, own_, type_, base) : adapter_beside(base);
+      auto output = own_.decomposed ? add_dora(edit_, own_, type_, base) : adapter_beside(base);
       if (!output) return tl::unexpected(std::move(output.error()));
       edit_.redirect(base.outputs.front(), *output);
     }
@@ -82,7 +81,7 @@ class Adapting {
     }
   }
 
-  // The original stays as it is, and unread where nobody shares it.
+  // The original stays in memory; if no other layer shares it, nothing reads it.
   void train_copy(Operator& op) {
     for (ParameterId& id : op.parameters) {
       Parameter copy = edit_.model().parameter(id);
@@ -94,7 +93,7 @@ class Adapting {
     }
   }
 
-  using Added = Result<GraphEdit::Made>;
+  using Added = Result<GraphEdit::InsertedOperator>;
 
   Added add(const Operator& base, std::string_view part, std::string_view row,
             Attributes attributes, std::vector<TensorId> inputs) {
@@ -102,8 +101,8 @@ class Adapting {
                      std::move(attributes), std::move(inputs), type_, base);
   }
 
-  /// A of what the base reads; for all but embeddings that is converted and dropped out first.
-  /// `held` is what it was converted to, or none.
+  /// Adds the first factor, A, of the base's input, which is converted and dropped out first except
+  /// for an embedding's. `held`: the converted input, or none.
   Added first_factor(const Operator& base, TensorId& held) {
     TensorId x = base.inputs.front();
     if (base.row->name == "embedding") {
@@ -167,7 +166,8 @@ class Adapting {
     return sum->output;
   }
 
-  /// As peft's classes around bitsandbytes' layers add it (tuners/lora/bnb.py).
+  /// Adds the adapter's result to the layer's as in peft's classes for bitsandbytes' layers
+  /// (tuners/lora/bnb.py).
   Result<TensorId> sum_in_format_of_result(const Operator& base, TensorId y, TensorId branch,
                                            TensorId held) {
     const OperatorRow &scale = *find_operator("scale"), &addition = *find_operator("add");
@@ -176,8 +176,8 @@ class Adapting {
     const auto scaled =
         add(base, "lora_scaled", "scale", completed(scale, std::move(factor)), {branch});
     if (!scaled) return tl::unexpected(scaled.error());
-    auto part = converted(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
-                          edit_.model().tensor(y).type.type, base);
+    auto part = convert_tensor(edit_, fmt::format("{}.lora_output", base.name), scaled->output,
+                               edit_.model().tensor(y).type.type, base);
     if (!part) return part;
     const auto sum = add(base, "lora_sum", "add", completed(addition, {}), {y, *part});
     if (!sum) return tl::unexpected(sum.error());

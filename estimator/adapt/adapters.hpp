@@ -4,8 +4,8 @@
 //   y = base(x);  x = x.to(A's format);  y = (y + B(A(dropout(x))) * scaling).to(y's format)
 //
 // A is [r, in] and B is [out, r]; beside 16-bit weights both are float32 unless the settings say
-// otherwise (autocast_adapter_dtype). An embedding has a table [rows, r] in A's place; a
-// convolution one of its own window to r channels, and one of 1x1.
+// otherwise (autocast_adapter_dtype). For an embedding A is a table [rows, r]. For a convolution A
+// is a convolution with the layer's window and r output channels, and B one with a 1x1 window.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -13,11 +13,11 @@
 
 namespace stowage {
 
-/// Everything else is frozen but what `bias` and `modules_to_save` say. A layer to save is trained
-/// as a copy, and the original stays in memory, as peft keeps it. A note says how many parameters
-/// are trained of how many, as print_trainable_parameters does.
-/// Errors: a name that means no layer; a convolution of groups; a layer that is both a target and
-/// saved.
+/// Freezes all other parameters except those that `bias` and `modules_to_save` name. A layer of
+/// `modules_to_save` is trained as a copy, and the original stays in memory, as in peft. A note
+/// gives the number of trained parameters and of all, as print_trainable_parameters does.
+/// Errors: a name that means no layer; a grouped convolution; a layer that is both a target and in
+/// `modules_to_save`.
 [[nodiscard]] Result<ModelGraph> with_adapters(ModelGraph model, const LoraSettings& lora);
 
 }  // namespace stowage

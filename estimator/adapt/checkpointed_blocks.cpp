@@ -101,7 +101,7 @@ Result<void> choose_repeated(ModelGraph& model, const CheckpointSettings& checkp
   return {};
 }
 
-std::string told_blocks(const std::vector<std::string>& names) {
+std::string checkpoint_note(const std::vector<std::string>& names) {
   if (names.size() == 1) return fmt::format("checkpointed: {}", names.front());
   return fmt::format("checkpointed: {} blocks, {} to {}", names.size(), names.front(),
                      names.back());
@@ -116,7 +116,7 @@ Result<ModelGraph> with_checkpointed_blocks(ModelGraph model,
   auto chosen = checkpoint.patterns.empty() ? choose_repeated(model, checkpoint, blocks)
                                             : choose_by_pattern(model, checkpoint, blocks);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  std::string text = told_blocks(blocks.names());
+  std::string text = checkpoint_note(blocks.names());
   std::size_t kept = 0;
   for (Operator& op : model.operators) {
     op.keeps_result = op.region >= 0 && keeps(op, checkpoint.kept);

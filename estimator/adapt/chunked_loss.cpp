@@ -16,7 +16,7 @@ namespace stowage {
 
 namespace {
 
-/// What the parts are made of.
+/// The operators at the end of the model that are replaced by parts.
 struct LossTail {
   OperatorId loss, layer;
   TensorId target;                   ///< as the loss reads it, but for its shape
@@ -28,8 +28,8 @@ bool only_reshapes(const Operator& op) {
   return row == "reshape" || row == "flatten" || row == "identity";
 }
 
-/// All positions but one, from `start` on: how a causal model's own loss sets each position against
-/// the label behind it.
+/// Whether the operator slices all positions but one, from `start` on: a causal model's own loss
+/// does it to compare each position with the next label.
 bool shifts_by_one(const ModelGraph& model, const Operator& op, std::int64_t start) {
   const Shape& whole = model.tensor(op.inputs.front()).type.shape;
   const Shape& cut = model.tensor(op.outputs.front()).type.shape;
@@ -39,8 +39,9 @@ bool shifts_by_one(const ModelGraph& model, const Operator& op, std::int64_t sta
 
 bool copies(const Operator& op) { return op.row->name == "contiguous" || op.row->name == "cast"; }
 
-/// What `tensor` was before it was reshaped. The loss in chunks takes the place of the model's own,
-/// with labels that the script has shifted: the model's shift, from `start` on, and its copies go.
+/// The tensor from which `tensor` was reshaped. The chunked loss replaces the model's own and gets
+/// labels that the script has shifted, so the model's shift (from `start` on) and its copies are
+/// removed too.
 TensorId before_reshapes(const ModelGraph& model, TensorId tensor, std::int64_t start,
                          std::vector<OperatorId>& passed) {
   while (model.tensor(tensor).producer.valid()) {
@@ -102,7 +103,7 @@ Result<LossTail> loss_tail(const ModelGraph& model) {
   return tail;
 }
 
-/// As torch.chunk cuts an axis.
+/// The lengths of the parts into which torch.chunk cuts an axis.
 std::vector<std::int64_t> chunk_lengths(std::int64_t length, std::int64_t chunks) {
   const std::int64_t each = (length + chunks - 1) / chunks;
   std::vector<std::int64_t> lengths;
@@ -144,7 +145,7 @@ class ChunkingLoss {
     model.output = output;
     model.loss = whole;
     model.loss_in_model = false;
-    model.forgets_output = true;
+    model.releases_output = true;
     model.warnings.push_back(
         {.severity = Severity::note,
          .message =
@@ -156,7 +157,7 @@ class ChunkingLoss {
  private:
   [[nodiscard]] DataType type() { return float_type(edit_.model().precision); }
 
-  /// The layer, the loss, and what of the reshaping between them nothing else reads.
+  /// The output layer, the loss, and the reshapes between them that no other operator reads.
   static std::vector<bool> dropped_operators(const ModelGraph& model, const LossTail& tail) {
     std::vector<bool> dropped(model.operators.size());
     dropped[tail.loss.index()] = dropped[tail.layer.index()] = true;
@@ -198,7 +199,8 @@ class ChunkingLoss {
     return made->output;
   }
 
-  /// All parts' logits first, then their losses: as the list is made before it is read.
+  /// First the logits of all parts, then their losses, since the script builds the whole list
+  /// first.
   Result<void> make_losses(std::vector<TensorId>& losses) {
     const auto hidden = parts("chunks", layer_.inputs.front());
     if (!hidden) return tl::unexpected(hidden.error());

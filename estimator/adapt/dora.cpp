@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-/// The first mistake ends it: what follows is made of what came before.
+/// The first mistake ends it, since later operators read earlier ones.
 class Decomposition {
  public:
   Decomposition(GraphEdit& edit, const LoraSettings& lora, DataType type, const Operator& base)
@@ -55,7 +55,7 @@ class Decomposition {
   }
   bool is_quantised() const { return base_.row != find_operator("linear"); }
 
-  TensorId taken(Result<GraphEdit::Made> made) {
+  TensorId taken(Result<GraphEdit::InsertedOperator> made) {
     if (made) return made->output;
     if (mistakes_.empty()) mistakes_ = std::move(made.error());
     return base_.outputs.front();
@@ -86,7 +86,7 @@ class Decomposition {
   }
   TensorId cast(std::string_view part, TensorId x, DataType type) {
     if (!mistakes_.empty()) return x;
-    auto made = converted(edit_, named(part), x, type, base_);
+    auto made = convert_tensor(edit_, named(part), x, type, base_);
     if (made) return *made;
     mistakes_ = std::move(made.error());
     return x;
@@ -183,8 +183,8 @@ class Decomposition {
 
 }  // namespace
 
-Result<TensorId> decomposed_beside(GraphEdit& edit, const LoraSettings& lora, DataType type,
-                                   const Operator& base) {
+Result<TensorId> add_dora(GraphEdit& edit, const LoraSettings& lora, DataType type,
+                          const Operator& base) {
   const auto refused = [&](std::string_view what) {
     return failure(Diagnostic{
         .message = fmt::format("'{}' is {}, beside which DoRA is not predicted", base.name, what),

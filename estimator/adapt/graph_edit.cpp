@@ -11,14 +11,14 @@ namespace stowage {
 GraphEdit::GraphEdit(ModelGraph model)
     : model_(std::move(model)), old_(std::exchange(model_.operators, {})) {
   model_.operators.reserve(old_.size());
-  instead_.reserve(model_.tensors.size());
-  for (std::size_t i = 0; i < model_.tensors.size(); ++i) instead_.push_back(TensorId::of(i));
+  replacement_.reserve(model_.tensors.size());
+  for (std::size_t i = 0; i < model_.tensors.size(); ++i) replacement_.push_back(TensorId::of(i));
 }
 
 Operator& GraphEdit::take(std::size_t i) {
   model_.operators.push_back(std::move(old_[i]));
   Operator& op = model_.operators.back();
-  for (TensorId& input : op.inputs) input = instead_[input.index()];
+  for (TensorId& input : op.inputs) input = replacement_[input.index()];
   return op;
 }
 
@@ -26,23 +26,26 @@ void GraphEdit::drop(std::size_t i) {
   for (const TensorId output : old_[i].outputs) model_.tensors[output.index()].producer = {};
 }
 
-Result<GraphEdit::Made> GraphEdit::put(Operator op, const Inference& inference, DataType type) {
+Result<GraphEdit::InsertedOperator> GraphEdit::put(Operator op, const Inference& inference,
+                                                   DataType type) {
   for (std::size_t i = 0; i < inference.outputs.size(); ++i) {
     op.outputs.push_back(TensorId::of(model_.tensors.size()));
     TensorType made = inference.outputs[i];
     if (op.row->makes_floats) made.type = type;
     std::string name = inference.outputs.size() == 1 ? op.name : fmt::format("{}.{}", op.name, i);
     model_.tensors.push_back({.name = std::move(name), .type = std::move(made), .producer = {}});
-    instead_.push_back(op.outputs.back());
+    replacement_.push_back(op.outputs.back());
   }
-  Made result{.output = op.outputs.front(), .outputs = op.outputs, .parameters = op.parameters};
+  InsertedOperator result{
+      .output = op.outputs.front(), .outputs = op.outputs, .parameters = op.parameters};
   model_.operators.push_back(std::move(op));
   return result;
 }
 
-Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
-                                       Attributes attributes, std::vector<TensorId> inputs,
-                                       DataType type, const Operator& beside) {
+Result<GraphEdit::InsertedOperator> GraphEdit::add(std::string name, const OperatorRow& row,
+                                                   Attributes attributes,
+                                                   std::vector<TensorId> inputs, DataType type,
+                                                   const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
   std::string path = path_of_part(beside, name);
@@ -57,10 +60,11 @@ Result<GraphEdit::Made> GraphEdit::add(std::string name, const OperatorRow& row,
   return put(std::move(op), *inference, type);
 }
 
-Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRow& row,
-                                              Attributes attributes, std::vector<TensorId> inputs,
-                                              std::vector<ParameterId> parameters, DataType type,
-                                              const Operator& beside) {
+Result<GraphEdit::InsertedOperator> GraphEdit::add_reader(std::string name, const OperatorRow& row,
+                                                          Attributes attributes,
+                                                          std::vector<TensorId> inputs,
+                                                          std::vector<ParameterId> parameters,
+                                                          DataType type, const Operator& beside) {
   const auto inference = inferred(model_, row, attributes, inputs, name, beside.span);
   if (!inference) return tl::unexpected(inference.error());
   std::string path = path_of_part(beside, name);
@@ -75,10 +79,10 @@ Result<GraphEdit::Made> GraphEdit::add_reader(std::string name, const OperatorRo
   return put(std::move(op), *inference, type);
 }
 
-void GraphEdit::redirect(TensorId from, TensorId to) { instead_[from.index()] = to; }
+void GraphEdit::redirect(TensorId from, TensorId to) { replacement_[from.index()] = to; }
 
 ModelGraph GraphEdit::finished() && {
-  if (model_.output.valid()) model_.output = instead_[model_.output.index()];
+  if (model_.output.valid()) model_.output = replacement_[model_.output.index()];
   for (std::size_t i = 0; i < model_.operators.size(); ++i) {
     for (const TensorId output : model_.operators[i].outputs) {
       model_.tensors[output.index()].producer = OperatorId::of(i);

@@ -1,4 +1,4 @@
-// Which operators of a model the names of a setting mean.
+// Finds the operators that the layer names of a fine-tuning setting mean.
 #pragma once
 
 #include <span>
@@ -11,16 +11,17 @@
 
 namespace stowage {
 
-/// A fully connected layer, of whatever weights.
+/// Whether it is a fully connected layer, with plain or quantised weights.
 [[nodiscard]] bool is_linear(const Operator& op);
 
-/// The linear layer whose result the model returns, maybe under another shape or format: what
-/// transformers calls the output embeddings. None: there is none.
+/// The linear layer whose result the model returns, possibly reshaped or cast: transformers' output
+/// embeddings. Invalid id: there is none.
 [[nodiscard]] OperatorId output_layer(const ModelGraph& model);
 
-/// By operator: is it meant? `suits` says of an operator whether it may be, `what` what it does
-/// ("takes an adapter"). Operators that do not suit are passed over where others are meant by the
-/// same name. Errors: a name that means nothing, with near ones, or nothing that suits.
+/// For each operator, whether one of `names` means it. `suits` says whether an operator may be
+/// meant, and `what` describes such operators in messages ("takes an adapter"). If a name means
+/// several operators, those that do not suit are skipped. Errors: a name that means no operator
+/// (with similar names), or none that suits.
 [[nodiscard]] Result<std::vector<bool>> named_layers(const ModelGraph& model,
                                                      std::span<const std::string> names,
                                                      bool (*suits)(const Operator& op),

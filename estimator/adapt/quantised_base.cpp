@@ -37,7 +37,7 @@ Attributes attributes_of(const Operator& op, const BaseSettings& base) {
   return attributes;
 }
 
-/// By operator: is its weight quantised?
+/// By operator: whether its weight is to be quantised.
 Result<std::vector<bool>> quantised_layers(const ModelGraph& model, const BaseSettings& base) {
   auto skipped = named_layers(model, base.skipped, is_linear, "is a linear layer");
   if (!skipped) return skipped;
@@ -59,7 +59,7 @@ Result<std::vector<bool>> quantised_layers(const ModelGraph& model, const BaseSe
   return failure(fmt::format("'{}' has no linear layer to quantise", model.name));
 }
 
-/// The graph without the parameters that nothing reads any more.
+/// Removes the parameters that no operator reads any more.
 void drop_parameters(ModelGraph& model, const std::vector<bool>& dropped) {
   std::vector<ParameterId> place(model.parameters.size());
   std::vector<Parameter> kept;

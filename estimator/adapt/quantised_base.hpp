@@ -1,5 +1,5 @@
-// A base whose linear layers have quantised weights, as transformers loads it with
-// BitsAndBytesConfig or torchao.
+// Gives a model's linear layers quantised weights, as transformers loads it with BitsAndBytesConfig
+// or torchao.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -7,9 +7,9 @@
 
 namespace stowage {
 
-/// All linear layers but those that the settings skip (unsaid: the output layer, and those whose
-/// weight is tied to another's) get quantised weights; what is not quantised is as it was.
-/// Parameters are counted as before (Parameter::values). All parameters are frozen.
+/// Quantises the weights of all linear layers except those that the settings skip. By default the
+/// output layer and layers with tied weights are skipped. Other layers are unchanged,
+/// Parameter::values keeps the parameter counts, and all parameters become frozen.
 /// Errors: a precision other than fp32, fp16 and bf16; a name that means no linear layer; a model
 /// without any.
 [[nodiscard]] Result<ModelGraph> with_quantised_base(ModelGraph model, const BaseSettings& base);

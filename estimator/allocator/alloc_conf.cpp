@@ -53,7 +53,7 @@ std::optional<double> as_number(const std::string& text) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
-/// A whole number of at least 0; what is larger than 64 bits hold is the largest of these.
+/// A whole number of at least 0; a number beyond 64 bits becomes the largest one.
 std::optional<std::int64_t> as_whole(const std::string& text) {
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return {};
   std::int64_t value = 0;
@@ -179,7 +179,7 @@ Result<AllocConf> ConfReader::read() {
   return std::move(conf_);
 }
 
-/// The text in key-value pairs; none where its form is broken.
+/// The text as key-value pairs; none: a syntax error was reported.
 std::optional<std::vector<ConfReader::Entry>> ConfReader::entries() {
   std::vector<Entry> entries;
   const std::size_t size = tokens_.size();

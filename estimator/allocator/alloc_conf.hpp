@@ -5,8 +5,9 @@
 //   expandable_segments:True
 //   roundup_power2_divisions:[256:1,512:2,1024:4,>:8]
 //
-// Read as PyTorch 2.15 reads it: white space counts for nothing, the last of two equal keys wins, a
-// comma may end it. Where PyTorch takes what is half a number ("20mb") it is a mistake here.
+// Read as PyTorch 2.15 reads it: white space is ignored, the last of two equal keys wins, and a
+// trailing comma is allowed. Unlike in PyTorch, a number with trailing letters ("20mb") is an
+// error.
 #pragma once
 
 #include <string>
@@ -20,14 +21,14 @@ namespace stowage {
 
 struct AllocConf {
   AllocatorSettings settings;
-  /// Keys that were given, are PyTorch's, and change no device bytes of what is simulated: those of
-  /// pinned host memory, of locks and of graph capture. In the order given, each once.
+  /// Given keys that PyTorch knows but that do not change the simulated device memory: settings of
+  /// pinned host memory, locks and graph capture. In the order given, each once.
   std::vector<std::string> without_effect;
 };
 
-/// `name` is what the text is called in messages: "<option --alloc-conf>".
-/// Errors: an unknown key (with a suggestion), a value of the wrong form or out of its bounds,
-/// something out of place; each with its column. All mistakes are reported, up to a broken form.
+/// `name`: what messages call the text: "<option --alloc-conf>".
+/// Errors, each with its column: an unknown key (with a suggestion), a value of the wrong form or
+/// out of bounds, an unexpected token. Reports all mistakes up to the first syntax error.
 [[nodiscard]] Result<AllocConf> parse_alloc_conf(std::string_view text,
                                                  std::string name = "PYTORCH_ALLOC_CONF");
 

@@ -1,5 +1,5 @@
-// AllocatorStatistics: an allocator's figures, named as torch.cuda.memory_stats() names them (both
-// pools together); bfc_allocator.hpp says what they are for TensorFlow.
+// AllocatorStatistics: an allocator's figures, named as in torch.cuda.memory_stats() (both pools
+// together). bfc_allocator.hpp says what they mean for TensorFlow.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 
 namespace stowage {
 
+/// A quantity over time: its current value and its peak.
 template <typename Amount>
 struct Level {
   Amount current{};
-  Amount peak{};  ///< the most since the peaks were last reset
+  Amount peak{};  ///< largest value since the last reset_peak()
 
   void raise(Amount by) {
     current += by;
@@ -24,16 +25,18 @@ struct Level {
 };
 
 struct AllocatorStatistics {
-  Level<Bytes> allocated;          ///< blocks handed out, in whole: memory_allocated()
-  Level<Bytes> requested;          ///< the same as they were asked for, and waiting blocks
-  Level<Bytes> active;             ///< allocated, and freed blocks that wait for other streams
-  Level<Bytes> reserved;           ///< held from the driver: memory_reserved()
+  Level<Bytes> allocated;  ///< sizes of allocated blocks: memory_allocated()
+  /// Sizes that the program requested, of allocated blocks and of freed ones that wait for other
+  /// streams.
+  Level<Bytes> requested;
+  Level<Bytes> active;             ///< allocated blocks, and freed ones that wait for other streams
+  Level<Bytes> reserved;           ///< memory taken from the driver: memory_reserved()
   Level<Bytes> inactive_split;     ///< free parts of split segments (not of expandable ones)
-  Level<std::int64_t> segments;    ///< not the expandable ones
-  std::int64_t alloc_retries = 0;  ///< tries after all that was cached had been released
+  Level<std::int64_t> segments;    ///< without expandable ones
+  std::int64_t alloc_retries = 0;  ///< retries after the cache was released
   std::int64_t ooms = 0;
   std::int64_t early_refusals = 0;      ///< AllocatorSettings::refuse_early; not among the ooms
-  std::int64_t device_allocations = 0;  ///< segments taken and ranges mapped
+  std::int64_t device_allocations = 0;  ///< segments allocated and ranges mapped
   std::int64_t device_releases = 0;
   std::int64_t stream_synchronizations = 0;
 

@@ -27,7 +27,7 @@ bool BestFitAllocator::preallocate() {
          add_segment(round_up(settings_.preallocated, settings_.granularity));
 }
 
-// The driver hands out small pieces of a page that it then keeps.
+// The driver serves small requests from pages that it does not return.
 bool BestFitAllocator::take(Bytes size) {
   if (size >= small_piece) return device_.take(holder_, size);
   if (small_pieces_ + size > small_pages_) {

@@ -1,5 +1,5 @@
-// BestFitAllocator: a pool that takes the smallest free block that is large enough, splits it,
-// joins free neighbours, and gives nothing back to the driver. Theano had two of the kind:
+// BestFitAllocator: a memory pool that takes the smallest sufficient free block, splits it, merges
+// free neighbours, and never returns memory to the driver. Theano has had two such pools:
 //
 //            rounds to   asks the driver for at least   at the start
 //   CNMeM    512 bytes   what is wanted                 lib.cnmem's share of the card
@@ -7,10 +7,11 @@
 //
 // Sources: cnmem.cpp (Manager::allocate, findBestBlockUnsafe, extractBlockUnsafe, cnmemInit) of
 // NVIDIA/cnmem; src/gpuarray_buffer_cuda.c (cuda_alloc, find_best, extract, allocate, cuda_free) of
-// Theano/libgpuarray 0.7. Of equal blocks both take the lowest. Neither joins blocks that came from
-// the driver in two requests, and neither tries again after the driver has refused.
+// Theano/libgpuarray 0.7. Of blocks of equal size both take the one at the lowest address. Neither
+// merges blocks of different segments, and neither retries after the driver has refused.
 //
-// Without a cache (`caches` false) each block is the driver's and goes back to it.
+// Without a cache (`caches` is false) each block is a driver allocation of its own and is returned
+// when freed.
 #pragma once
 
 #include <string>
@@ -25,8 +26,8 @@ namespace stowage {
 
 struct BestFitSettings {
   Bytes granularity{512};
-  Bytes least_segment;  ///< the least that is asked of the driver
-  Bytes preallocated;   ///< taken by preallocate()
+  Bytes least_segment;  ///< smallest request to the driver
+  Bytes preallocated;   ///< size of the segment that preallocate() takes
   bool caches = true;
 };
 
@@ -39,14 +40,16 @@ class BestFitAllocator {
   BestFitAllocator(const BestFitAllocator&) = delete;
   BestFitAllocator& operator=(const BestFitAllocator&) = delete;
 
-  /// Takes what is to be taken at the start; false where the driver has less.
+  /// Takes the segment that is preallocated at the start. False: the driver has too little.
   [[nodiscard]] bool preallocate();
-  /// A block for `bytes` (>= 0), or why there is none. No bytes: no block, and no change at all.
+  /// Allocates a block for `bytes` (>= 0), or says why it cannot. 0 bytes: no block, and nothing
+  /// changes.
   [[nodiscard]] tl::expected<BlockId, OutOfMemory> allocate(Bytes bytes);
   /// Precondition: allocated and not yet freed, or no block.
   void free(BlockId id);
 
-  /// allocated: handed out, rounded; reserved: held from the driver; segments: pieces of it.
+  /// allocated: rounded sizes of allocated blocks; reserved: memory taken from the driver;
+  /// segments: its allocations.
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
   void reset_peaks() { statistics_.reset_peaks(); }
 
@@ -59,7 +62,8 @@ class BestFitAllocator {
   BestFitSettings settings_;
   DeviceMemory& device_;
   HolderId holder_;
-  Bytes small_pieces_, small_pages_;  ///< of the driver's requests under 1 MiB
+  /// Driver requests under 1 MiB: the sum of their bytes, and the pages that hold them.
+  Bytes small_pieces_, small_pages_;
   BlockTable blocks_;
   AllocatorStatistics statistics_;
 };

@@ -77,7 +77,8 @@ BlockId BfcAllocator::find(Bytes rounded) const {
 bool BfcAllocator::extend(Bytes rounded) {
   const Bytes available = rounded_down(settings_.memory_limit - statistics_.reserved.current);
   if (rounded > available) return false;
-  // The doubling stays even where the driver refuses, the one for the next time does not.
+  // The doubling up to the request is kept even if the driver refuses; the doubling for the next
+  // region is not.
   const bool grown = rounded > next_region_;
   while (rounded > next_region_) double_next_region();
   const Bytes region = region_from_driver(std::min(next_region_, available), rounded);
@@ -91,7 +92,7 @@ bool BfcAllocator::extend(Bytes rounded) {
   return true;
 }
 
-// Up to the limit, to which regions are cut anyway: it may double any number of times.
+// Doubles at most up to the limit, to which regions are cut anyway.
 void BfcAllocator::double_next_region() {
   if (next_region_ < settings_.memory_limit) next_region_ = next_region_ * 2;
 }
@@ -107,7 +108,7 @@ Bytes BfcAllocator::region_from_driver(Bytes wanted, Bytes least) {
   return wanted;
 }
 
-/// False where there is none, or where all of them would not be enough.
+/// False: there is none, or all of them together are too small.
 bool BfcAllocator::release_free_regions(Bytes rounded) {
   if (!settings_.garbage_collection) return false;
   std::vector<BlockId> whole;

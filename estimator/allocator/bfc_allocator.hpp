@@ -1,6 +1,6 @@
 // BfcAllocator: TensorFlow's GPU allocator ("best fit with coalescing"), simulated.
 //
-// What it does with a request (xla/tsl/framework/bfc_allocator.cc, 2026; the same in TensorFlow 2):
+// How it serves a request (xla/tsl/framework/bfc_allocator.cc, 2026; the same in TensorFlow 2):
 //   1. round to 256 bytes;
 //   2. best fit among its free chunks: the smallest that is large enough, the lowest of equal ones.
 //      The 21 bins of the original (256 bytes, 512, ... 256 MiB and more) are ranges of sizes that
@@ -36,7 +36,8 @@ struct BfcSettings {
   bool garbage_collection = true;  ///< step 5 (TF_ENABLE_GPU_GARBAGE_COLLECTION)
 };
 
-/// One logical device. Not safe for concurrent use. O(log chunks) an operation beside step 5.
+/// The allocator of one logical device. Not safe for concurrent use. O(log chunks) an operation,
+/// except for step 5.
 class BfcAllocator {
  public:
   /// The device outlives the allocator, which becomes one of its holders.
@@ -46,7 +47,8 @@ class BfcAllocator {
   BfcAllocator(const BfcAllocator&) = delete;
   BfcAllocator& operator=(const BfcAllocator&) = delete;
 
-  /// A chunk for `bytes` (>= 0), or why there is none. No bytes: no chunk, and no change at all.
+  /// Allocates a chunk for `bytes` (>= 0), or says why it cannot. 0 bytes: no chunk, and nothing
+  /// changes.
   [[nodiscard]] tl::expected<BlockId, OutOfMemory> allocate(Bytes bytes);
   /// Precondition: allocated and not yet freed, or no chunk.
   void free(BlockId id);
@@ -70,17 +72,17 @@ class BfcAllocator {
   BfcSettings settings_;
   DeviceMemory& device_;
   HolderId holder_;
-  Bytes next_region_;     ///< the size of the next region, before it is cut
-  Bytes largest_excess_;  ///< from here on the rest is split off
-  BlockTable chunks_;     ///< one pool, one stream: a region is a segment
+  Bytes next_region_;     ///< size of the next region, before limits
+  Bytes largest_excess_;  ///< a larger excess is split off
+  BlockTable chunks_;     ///< one pool and one stream; a region is a segment
   AllocatorStatistics statistics_;
 };
 
-/// As TensorFlow logs it: "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB
-/// (rounded to 1073741824)".
+/// The failure as TensorFlow logs it: "Allocator (GPU_0_bfc) ran out of memory trying to allocate
+/// 1.00GiB (rounded to 1073741824)".
 [[nodiscard]] std::string tensorflow_message(const OutOfMemory& failure);
 
-/// As TensorFlow prints sizes: "512B", "1.5KiB", "20.00MiB".
+/// A size as TensorFlow prints it: "512B", "1.5KiB", "20.00MiB".
 [[nodiscard]] std::string tensorflow_size(Bytes bytes);
 
 }  // namespace stowage

@@ -9,7 +9,7 @@
 // their addresses may touch. A block with a neighbour is called split. In an expandable segment
 // some blocks are unmapped: addresses with no memory behind them.
 //
-// This file knows structure alone; caching_allocator.hpp has the rules and the figures.
+// BlockTable knows only this structure; the allocators have the rules and the statistics.
 #pragma once
 
 #include <array>
@@ -31,23 +31,24 @@ enum class BlockPool : std::uint8_t { small, large };
 struct MemoryBlock {
   std::int64_t address = 0;
   Bytes size;
-  Bytes requested;                         ///< as the program asked, while active
+  Bytes requested;                         ///< size that the program requested, while active
   std::int64_t segment_begin = 0;          ///< the address of its segment
   std::int64_t searches_at_insertion = 0;  ///< BlockTable::searches when it became free
   BlockId prev, next;
   StreamId stream;
-  std::int32_t pending_events = 0;  ///< freed, and so many streams may still use it
+  std::int32_t pending_events = 0;  ///< freed blocks: how many streams may still use it
   BlockPool pool = BlockPool::large;
   bool allocated = false;
   bool mapped = true;
   bool expandable = false;
-  bool used_elsewhere = false;  ///< on other streams, while allocated
+  bool used_on_other_streams = false;  ///< used on other streams while allocated
 
   [[nodiscard]] bool is_split() const { return prev.valid() || next.valid(); }
   [[nodiscard]] bool is_available() const { return !allocated && pending_events == 0; }
   [[nodiscard]] std::int64_t end() const { return address + size.count(); }
 };
 
+/// A block of an expandable segment that has no memory behind it, ordered by stream and address.
 struct UnmappedBlock {
   StreamId stream;
   std::int64_t address = 0;
@@ -55,33 +56,38 @@ struct UnmappedBlock {
   auto operator<=>(const UnmappedBlock&) const = default;
 };
 
+/// Owns the blocks. O(log blocks) an operation unless it says otherwise.
 class BlockTable {
  public:
-  /// Room for so many blocks, which are moved where there are more.
+  /// Reserves room for that many blocks; the table grows past it.
   void reserve(std::size_t blocks) { blocks_.reserve(blocks); }
 
-  /// A segment of one block, free and in no set. Segments get rising addresses: of two free blocks
-  /// of equal size that of the older segment is the lower.
+  /// Adds a segment of one free block that is in neither set. Segments get rising addresses, so of
+  /// two free blocks of equal size the one of the older segment is lower.
   BlockId add_segment(Bytes size, StreamId stream, BlockPool pool, bool expandable);
-  /// Precondition: it has no neighbours and is in no set.
+  /// Removes the segment of one block. Precondition: the block has no neighbours and is in neither
+  /// set.
   void remove_segment(BlockId id);
 
   /// A reference lasts until a segment is added or a block is split.
   [[nodiscard]] MemoryBlock& operator[](BlockId id) { return blocks_[id.index()]; }
   [[nodiscard]] const MemoryBlock& operator[](BlockId id) const { return blocks_[id.index()]; }
 
-  /// The block keeps the lower `size` bytes; gives the rest, in no set. Neither may be empty.
+  /// Cuts the block: it keeps the lower `size` bytes, and the rest becomes a new block, which is
+  /// returned and is in neither set. Neither part may be empty.
   BlockId split(BlockId id, Bytes size);
-  /// Takes the neighbour (or none) into the block where it may be: it is available, and mapped or
-  /// not as the block is. Gives the bytes gained. The block itself must be in no set.
+  /// Merges the neighbour (or none) into the block if it is available and both are mapped or both
+  /// unmapped. Returns the bytes gained. Precondition: the block itself is in neither set.
   Bytes merge(BlockId id, BlockId neighbour);
 
-  /// Into the set of the free or of the unmapped blocks, and out of it.
+  /// Inserts the block into the set of free blocks, or of unmapped ones, and erases it from there.
   void insert(BlockId id);
   void erase(BlockId id);
-  /// Takes a free block's lower `size` bytes out of the set; the rest becomes a block in its place.
+  /// Cuts a free block: its lower `size` bytes leave the set, and the rest takes its place there as
+  /// a new block.
   void take_lower(BlockId id, Bytes size);
-  /// insert of a mapped block, with the neighbours that it may merge with. Gives the bytes gained.
+  /// Merges a mapped block with its free neighbours and inserts the result. Returns the bytes
+  /// gained.
   Bytes insert_merged(BlockId id);
 
   [[nodiscard]] const FreeBlocks& free_blocks(BlockPool pool) const {
@@ -91,7 +97,7 @@ class BlockTable {
     return pools_[static_cast<std::size_t>(pool)].unmapped;
   }
 
-  /// Searches are the clock by which free blocks age.
+  /// Counts a search of the pool: a free block's age is counted in searches.
   void count_search(BlockPool pool) { ++pools_[static_cast<std::size_t>(pool)].searches; }
   [[nodiscard]] std::int64_t age(const MemoryBlock& block) const {
     return pools_[static_cast<std::size_t>(block.pool)].searches - block.searches_at_insertion;

@@ -40,7 +40,7 @@ BlockId CachingAllocator::find_free(const Request& request) {
   } else {
     best = blocks_.free_blocks(request.pool).first_after({request.stream, request.rounded, -1});
   }
-  // Only the best fit is looked at: if it is not to be used, no other one is.
+  // Only the best fit is considered: if it may not be used, no other block is.
   if (best == nullptr || best->stream != request.stream || !fits(request, best->size)) return {};
   return best->block;
 }
@@ -141,7 +141,7 @@ void CachingAllocator::free(BlockId id) {
   assert(block.allocated);
   block.allocated = false;
   statistics_.allocated.lower(block.size);
-  if (!block.used_elsewhere) {
+  if (!block.used_on_other_streams) {
     become_free(id);
     return;
   }
@@ -151,7 +151,7 @@ void CachingAllocator::free(BlockId id) {
     waiting_[stream].blocks.push_back(id);
   }
   used_on_.erase(used_on);
-  block.used_elsewhere = false;
+  block.used_on_other_streams = false;
 }
 
 void CachingAllocator::become_free(BlockId id) {
@@ -177,7 +177,7 @@ void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   MemoryBlock& block = blocks_[id];
   assert(block.allocated && stream.valid());
   if (stream == block.stream) return;
-  block.used_elsewhere = true;
+  block.used_on_other_streams = true;
   used_on_[id].insert(stream);
 }
 

@@ -1,7 +1,7 @@
 // CachingAllocator: PyTorch's CUDA caching allocator, simulated block by block.
 //
-// What it does with a request (c10/cuda/CUDACachingAllocator.cpp of 2.15; the rules are told in
-// docs/allocators.md):
+// How it serves a request (c10/cuda/CUDACachingAllocator.cpp of 2.15; docs/allocators.md explains
+// the rules):
 //   1. round: to 512 bytes, or as roundup_power2_divisions says;
 //   2. best fit among the free blocks of its stream, in the small pool (up to 1 MiB) or in the
 //      large one; the block is split and the request gets the lower part, unless little is left
@@ -9,10 +9,11 @@
 //   3. no fit: a segment from the driver, of 2 MiB, of 20 MiB (requests below 10 MiB) or of its
 //      own size rounded to 2 MiB;
 //   4. refused: release what is cached and try again; then give up.
-// What is freed stays reserved, merged with free neighbours of its segment, until 4 or empty_cache.
+// A freed block stays reserved, merged with free neighbours of its segment, until step 4 or
+// empty_cache().
 //
-// Deterministic: same calls, same answers. Not simulated: CUDA graphs' and user's private pools,
-// callbacks that free memory, pinned host memory, backend:cudaMallocAsync.
+// Deterministic. Not simulated: private pools of CUDA graphs and of users, callbacks that free
+// memory, pinned host memory, backend:cudaMallocAsync.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ namespace stowage {
 
 enum class BlockState {
   allocated,
-  awaiting_free,  ///< freed, other streams may still use it
+  awaiting_free,  ///< freed, but other streams may still use it
   inactive,
 };
 
@@ -47,7 +48,7 @@ struct BlockSnapshot {
   bool operator==(const BlockSnapshot&) const = default;
 };
 
-/// A segment, or of an expandable one a run of mapped blocks, as torch.cuda.memory_snapshot lists
+/// A segment, or a run of mapped blocks of an expandable one, as torch.cuda.memory_snapshot lists
 /// it.
 struct SegmentSnapshot {
   std::int64_t address = 0;
@@ -59,33 +60,34 @@ struct SegmentSnapshot {
   bool operator==(const SegmentSnapshot&) const = default;
 };
 
-/// One device of one process. Not safe for concurrent use. O(log blocks) an operation, beside
-/// releases, which look at all that is cached, and expandable segments, where growing looks at the
-/// holes.
+/// The allocator of one device in one process. Not safe for concurrent use. O(log blocks) an
+/// operation, except that a release visits all cached blocks and the growth of an expandable
+/// segment visits its unmapped blocks.
 class CachingAllocator {
  public:
   /// The device outlives the allocator, which becomes one of its holders.
   CachingAllocator(const AllocatorSettings& settings, DeviceMemory& device,
                    std::string holder = "PyTorch");
-  ~CachingAllocator();  ///< returns all to the device, allocated or not
+  ~CachingAllocator();  ///< returns all memory to the device
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// About how many blocks there will be at once: saves time, changes nothing.
+  /// Reserves room for about that many blocks. Saves time, and changes no result.
   void expect(std::size_t blocks) { blocks_.reserve(blocks); }
 
-  /// A block for `bytes` (>= 0), or why there is none; nothing stays of a failure except the
-  /// releases that were tried. No bytes: no block, and no change at all.
+  /// Allocates a block for `bytes` (>= 0), or says why it cannot. A failed call changes nothing,
+  /// except that cached memory may have been released. 0 bytes: no block, and nothing changes.
   [[nodiscard]] tl::expected<BlockId, OutOfMemory> allocate(Bytes bytes,
                                                             StreamId stream = default_stream);
   /// Precondition: allocated and not yet freed, or no block.
   void free(BlockId id);
 
-  /// The block is used on another stream too: freed, it stays active until that stream's work of
-  /// the time of the free is done. Ignored for the stream it was allocated on.
+  /// Records that the block is used on another stream too. Once freed, it stays active until that
+  /// stream has finished the work it had at the time of the free. Ignored for the block's own
+  /// stream.
   void record_stream(BlockId id, StreamId stream);
-  /// All work that is on the stream by now is done. What waited for it is freed at the next
-  /// allocation, as it is then that the events are looked at.
+  /// Declares all work on the stream (or on all streams) finished. Blocks that waited for it become
+  /// free at the next allocation, which is when PyTorch polls the events.
   void complete_events(StreamId stream);
   void complete_events();
 
@@ -96,9 +98,9 @@ class CachingAllocator {
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
   void reset_peaks() { statistics_.reset_peaks(); }
   [[nodiscard]] Bytes size_of(BlockId id) const { return blocks_[id].size; }
-  /// The largest free block of any stream, which cudnn.benchmark takes for a measure.
+  /// The largest free block of any stream: cudnn.benchmark asks for it.
   [[nodiscard]] Bytes largest_cached_block() const;
-  /// Of those that the pool has for the stream.
+  /// The largest free block of one pool and stream.
   [[nodiscard]] Bytes largest_cached_block(BlockPool pool, StreamId stream) const;
   [[nodiscard]] std::vector<SegmentSnapshot> snapshot() const;  ///< by address
 
@@ -113,7 +115,7 @@ class CachingAllocator {
   };
   struct WaitingBlocks {
     std::deque<BlockId> blocks;  ///< in the order of their events
-    std::size_t complete = 0;    ///< so many of the first are done
+    std::size_t complete = 0;    ///< number of leading blocks whose events are done
   };
 
   // caching_allocator.cpp
@@ -150,7 +152,8 @@ class CachingAllocator {
   DeviceMemory& device_;
   HolderId holder_;
   BlockTable blocks_;
-  std::map<BlockId, std::set<StreamId>> used_on_;  // of those that are MemoryBlock::used_elsewhere
+  // Only of blocks with MemoryBlock::used_on_other_streams.
+  std::map<BlockId, std::set<StreamId>> used_on_;
   std::map<StreamId, WaitingBlocks> waiting_;
   AllocatorStatistics statistics_;
 };

@@ -1,10 +1,10 @@
 // DeviceMemory: a card's memory as its driver hands it out.
 //
-// The layer below every allocator. What is taken is counted in pages of 2 MiB, CUDA's granularity
-// for anything of that size or more; addresses are virtual, so that physical memory never
-// fragments and a request fails only where too few pages are left. Several consumers share one
-// card: other processes, the CUDA context, libraries, one or more allocators. Each is a holder, so
-// that what the card shows as used can be listed and adds up.
+// The layer below every allocator. Memory is counted in pages of 2 MiB, CUDA's granularity for
+// requests of that size or more. Addresses are virtual, so physical memory never fragments, and a
+// request fails only if too few pages are free. Several holders share one card: other processes,
+// the CUDA context, libraries, and one or more allocators. Their sums add up to the card's used
+// memory.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ inline constexpr Bytes device_page = 2_MiB;
 struct MemoryHolder {
   std::string name;  ///< "other processes", "CUDA context", "PyTorch"
   Bytes held;
-  Bytes peak;  ///< the most it has held at once
+  Bytes peak;  ///< largest value of `held`
 };
 
 /// Not safe for concurrent use. Allocators keep references to it: it outlives them and stays put.
@@ -38,19 +38,21 @@ class DeviceMemory {
 
   [[nodiscard]] HolderId add_holder(std::string name);
 
-  /// Takes `bytes`, rounded up to pages; false, and nothing taken, where fewer are free.
+  /// Takes `bytes`, rounded up to pages. False: too few pages are free, and nothing was taken.
   [[nodiscard]] bool take(HolderId holder, Bytes bytes);
-  /// Precondition: the holder took a piece of this size and has it still.
+  /// Returns a piece of memory. Precondition: the holder took a piece of this size and still has
+  /// it.
   void give_back(HolderId holder, Bytes bytes);
 
   [[nodiscard]] Bytes total() const { return total_; }
   [[nodiscard]] Bytes free() const { return free_; }
-  [[nodiscard]] Bytes used() const { return total_ - free_; }  ///< with what others use
+  [[nodiscard]] Bytes used() const { return total_ - free_; }  ///< including other processes
   [[nodiscard]] Bytes peak_used() const { return peak_used_; }
-  /// The least that would have been used with a request that was refused; none: none was.
+  /// The smallest usage that would have been needed for a refused request; none: no request was
+  /// refused.
   [[nodiscard]] std::optional<Bytes> least_refused() const { return least_refused_; }
   [[nodiscard]] Bytes in_use_by_others() const { return in_use_; }
-  /// In the order in which they were added. What they hold and what others use sums to used().
+  /// In the order in which they were added. Their memory and in_use_by_others() sum up to used().
   [[nodiscard]] std::span<const MemoryHolder> holders() const { return holders_; }
 
  private:

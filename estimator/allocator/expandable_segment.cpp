@@ -24,8 +24,8 @@ Bytes CachingAllocator::page_of(BlockPool pool) const {
   return pool == BlockPool::small ? small_segment : settings_.large_segment;
 }
 
-/// A free block before unmapped addresses counts as large as it can become, so that best fit does
-/// not eat what could grow for a larger request.
+/// A free block before unmapped addresses counts with the size to which it can grow, so that best
+/// fit does not use it for a small request.
 const FreeBlock* CachingAllocator::best_expandable(const Request& request) const {
   const FreeBlocks& free = blocks_.free_blocks(request.pool);
   const auto could_become = [&](const FreeBlock& candidate) {

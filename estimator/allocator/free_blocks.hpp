@@ -1,13 +1,14 @@
-// FreeBlocks: the free blocks of a pool in the order in which they are searched.
+// FreeBlocks: the free blocks of a pool, sorted in the order of the best-fit search.
 //
-// A step of a large network has a hundred thousand of them at once and takes a million in and out.
-// They stand sorted in runs of neighbours in memory, beside a list of each run's last:
+// A step of a large network has a hundred thousand free blocks at once and a million insertions and
+// removals. The sorted sequence is cut into runs, each a vector, beside a list of the last element
+// of each run:
 //
 //     last   [           d |           g |           m ]
 //     runs   [ a b d ]     [ e f g ]     [ h k l m ]
 //
-// so that a search is one in the list and one in a run, and a change moves part of one run: no
-// allocation a block, and several times faster than a tree.
+// A search looks into the list and into one run, and a change moves part of one run. This needs no
+// memory allocation per block and is several times faster than a tree.
 #pragma once
 
 #include <compare>
@@ -19,28 +20,28 @@
 
 namespace stowage {
 
-using BlockId = Id<struct BlockTag>;    ///< none: what an allocation of no bytes gives
+using BlockId = Id<struct BlockTag>;    ///< none: the result of allocating 0 bytes
 using StreamId = Id<struct StreamTag>;  ///< a CUDA stream
 
-/// Ordered as best fit searches: of a stream's the smallest that is large enough comes first, of
-/// equal ones the lowest.
+/// Ordered by stream, size and address, so that a search upward finds the smallest sufficient block
+/// of a stream, and of equal sizes the lowest.
 struct FreeBlock {
   StreamId stream;
   Bytes size;
-  std::int64_t address = 0;  ///< no two of a set have the same
+  std::int64_t address = 0;  ///< unique within a set
   BlockId block = {};
   auto operator<=>(const FreeBlock&) const = default;
 };
 
-/// O(log blocks) an operation, and the moves within two short lists.
+/// O(log blocks) an operation, plus moves within two short vectors.
 class FreeBlocks {
  public:
   void insert(const FreeBlock& block);  ///< precondition: it is not there
   void erase(const FreeBlock& block);   ///< precondition: it is there
-  /// erase and insert; where nothing stands between the two, the one is written over the other.
+  /// Erases `block` and inserts `by`; if they are neighbours, `by` overwrites `block` in place.
   void replace(const FreeBlock& block, const FreeBlock& by);
 
-  // Null: there is none. A pointer lasts until the next change.
+  // These return null where there is no such block. A pointer is valid until the next change.
   [[nodiscard]] const FreeBlock* first_after(const FreeBlock& place) const;
   [[nodiscard]] const FreeBlock* last_before(const FreeBlock& place) const;
   [[nodiscard]] const FreeBlock* last() const { return last_.empty() ? nullptr : &last_.back(); }
@@ -59,7 +60,7 @@ class FreeBlocks {
 
   std::vector<Run> runs_;        // none is empty
   std::vector<FreeBlock> last_;  // of each run
-  mutable Place found_;          // by the last search: most often what is changed next
+  mutable Place found_;  // result of the last search: usually the place that is changed next
 };
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// OutOfMemory: a refused allocation, with what a runtime says of it.
+// OutOfMemory: a refused allocation, with the figures that the runtime's error message prints.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 namespace stowage {
 
 struct OutOfMemory {
-  Bytes requested;  ///< as the program asked
-  Bytes tried;      ///< what was asked of the driver: the "Tried to allocate" of the message
-  Bytes total;      ///< of the device
-  Bytes free;       ///< of the device, after all that could be released was
-  Bytes process;    ///< held by this process: the allocator, the context, libraries
-  std::optional<Bytes> allowed;  ///< by a memory fraction or limit
+  Bytes requested;               ///< as the program asked
+  Bytes tried;                   ///< requested from the driver: "Tried to allocate"
+  Bytes total;                   ///< of the device
+  Bytes free;                    ///< of the device, after the cache was released
+  Bytes process;                 ///< used by this process: allocator, context, libraries
+  std::optional<Bytes> allowed;  ///< limit by a memory fraction or setting
   Bytes allocated;
   Bytes reserved;
   bool refused_early = false;  ///< AllocatorSettings::refuse_early
@@ -26,7 +26,7 @@ struct OutOfMemory {
 /// of 1.95 GiB of which 13.69 MiB is free. ...", without its advice at the end.
 [[nodiscard]] std::string pytorch_message(const OutOfMemory& failure);
 
-/// As PyTorch prints sizes: "512 bytes", "1.50 KiB", "20.00 MiB", "1.95 GiB".
+/// A size as PyTorch prints it: "512 bytes", "1.50 KiB", "20.00 MiB", "1.95 GiB".
 [[nodiscard]] std::string pytorch_size(Bytes bytes);
 
 }  // namespace stowage

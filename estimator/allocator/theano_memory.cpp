@@ -21,7 +21,7 @@ constexpr Bytes cnmem_granularity = 512_B;
 constexpr Bytes gpuarray_granularity = 64_B;
 constexpr Bytes gpuarray_segment = 4_MiB;
 
-// Flags that say nothing of the card's memory, as far as Theano's source shows.
+// Flags that do not change the card's memory, as far as Theano's source shows.
 constexpr std::array<std::string_view, 22> without_effect{"base_compiledir",
                                                           "compiledir",
                                                           "cuda.root",

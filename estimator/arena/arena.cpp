@@ -22,8 +22,8 @@ constexpr std::size_t slow_orders = 2'000, few_orders = 3;
 // Block comparisons a unit of effort.
 constexpr std::int64_t work_per_effort = 20'000'000;
 
-/// Live sums by step, and the steps at which anything starts: between two of those the live set
-/// only shrinks, so overlap and the bound can be told from them alone.
+/// Live sums by step, and the steps at which a request starts. Between two of these the live set
+/// only shrinks, so overlaps and the bound follow from them alone.
 struct Timeline {
   std::vector<std::int32_t> starts;
 
@@ -59,7 +59,7 @@ struct Timeline {
   }
 };
 
-/// The requests that have to be placed, and where the rest lies.
+/// The blocks to place, and the offsets of the requests that are always live.
 struct PlacedFloor {
   Timeline timeline;
   ArenaBlocks blocks;
@@ -78,7 +78,7 @@ PlacedFloor make_blocks(std::span<const ArenaRequest> requests, Bytes alignment)
     std::vector<StepRange> live = made.timeline.compress(requests[i].live);
     if (size.count() == 0 || live.empty()) continue;
     total += size;  // no offset can exceed the total: one check for all the sums below
-    // What is always there shares its place with nothing: to put it at the bottom costs nothing.
+    // A request that is always live shares its place with no other, so it is put at the bottom.
     if (live.front() == StepRange{0, blocks.steps}) {
       made.below.emplace_back(i, made.floor);
       made.floor += size;
@@ -99,7 +99,7 @@ std::int64_t above(Bytes floor, Bytes peak) {
   return std::max<std::int64_t>(0, (peak - floor).count());
 }
 
-/// From the lowest up.
+/// The blocks in ascending order of their offsets.
 BlockOrder order_of(const PlacedFloor& made, std::span<const Bytes> offsets) {
   BlockOrder order(made.blocks.count());
   std::iota(order.begin(), order.end(), 0);
@@ -113,7 +113,7 @@ BlockOrder order_of(const PlacedFloor& made, std::span<const Bytes> offsets) {
 
 ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOptions& options) {
   assert(options.alignment.count() > 0 && options.effort >= 0);
-  assert(options.near.empty() || options.near.size() == requests.size());
+  assert(options.similar_offsets.empty() || options.similar_offsets.size() == requests.size());
   PlacedFloor made = make_blocks(requests, options.alignment);
   ArenaBlocks& blocks = made.blocks;
   ArenaPacking packing;
@@ -127,8 +127,9 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     }
     std::vector<BlockOrder> orders = greedy_orders(blocks);
     if (options.effort == 0 && blocks.count() > slow_orders) orders.resize(few_orders);
-    if (!options.near.empty()) orders.insert(orders.begin(), order_of(made, options.near));
-    placed = search_packing(blocks, orders, above(made.floor, options.enough),
+    if (!options.similar_offsets.empty())
+      orders.insert(orders.begin(), order_of(made, options.similar_offsets));
+    placed = search_packing(blocks, orders, above(made.floor, options.target_peak),
                             options.effort * work_per_effort);
   }
   packing.offsets.resize(requests.size());
@@ -150,13 +151,13 @@ ArenaBound bound_arena(std::span<const ArenaRequest> requests, Bytes peak, Bytes
     if (!request.live.empty()) steps = std::max(steps, request.live.back().end);
   }
   const std::vector<std::int32_t>& starts = made.timeline.starts;
-  for (std::size_t i = 0; i < conflict.held.size(); ++i) {
-    if (conflict.held[i].empty()) continue;
-    bound.held[i].resize(static_cast<std::size_t>(steps));
+  for (std::size_t i = 0; i < conflict.excess.size(); ++i) {
+    if (conflict.excess[i].empty()) continue;
+    bound.excess[i].resize(static_cast<std::size_t>(steps));
     for (std::size_t k = 0; k < starts.size(); ++k) {
       const std::int32_t end = k + 1 < starts.size() ? starts[k + 1] : steps;
       for (std::int32_t t = starts[k]; t < end; ++t) {
-        bound.held[i][static_cast<std::size_t>(t)] = Bytes(conflict.held[i][k]);
+        bound.excess[i][static_cast<std::size_t>(t)] = Bytes(conflict.excess[i][k]);
       }
     }
   }

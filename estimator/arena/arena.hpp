@@ -13,8 +13,8 @@
 
 namespace stowage {
 
-/// What wants one place. Several ranges share the offset: a parameter that stays over the step's
-/// end is there in [0, a) and in [b, steps).
+/// A storage that needs one offset for all its live ranges. A parameter that stays across the end
+/// of the step has two ranges, [0, a) and [b, steps).
 struct ArenaRequest {
   std::vector<StepRange> live;  ///< disjoint, ascending
   Bytes bytes;
@@ -30,28 +30,32 @@ inline constexpr Bytes arena_alignment{256};
 
 struct PackingOptions {
   Bytes alignment = arena_alignment;  ///< sizes are rounded up to it
-  int effort = 1;  ///< how long is searched: some 50 ms a unit; 0: the best of a few greedy orders
-  Bytes enough;    ///< a peak of at most this is not bettered; 0: search for the least
-  /// Offsets, by request, of a packing of nearly the same (lives that are shorter, say): its blocks
-  /// from the lowest up are one more greedy order. Empty: there is none.
-  std::span<const Bytes> near = {};
+  int effort = 1;  ///< search effort, about 50 ms a unit; 0: only a few greedy orders are tried
+  /// The search stops at a peak of at most this. 0: it looks for the least peak.
+  Bytes target_peak;
+  /// Offsets, by request, of a packing of a similar problem, for example one with shorter
+  /// lifetimes. The requests in the order of these offsets are tried as one more greedy order.
+  /// Empty: none.
+  std::span<const Bytes> similar_offsets = {};
 };
 
 /// Deterministic. Throws ArithmeticOverflow where the rounded sizes do not add up in 64 bits.
 [[nodiscard]] ArenaPacking pack_arena(std::span<const ArenaRequest> requests,
                                       const PackingOptions& options = {});
 
-/// What is known of all packings without packing.
+/// Bounds that hold for every packing, found without packing.
 struct ArenaBound {
   Bytes lower_bound;  ///< the largest sum of live rounded sizes
-  Bytes least_peak;   ///< no packing has a smaller peak: more than that sum where places are held
-                      ///< open for what leaves and returns (place_conflict.hpp)
-  /// By step, three times: how many bytes of the peak asked for cannot be used there, where the
-  /// rest stays as it is at two other steps. Empty: nothing is known to be in a packing's way.
-  std::array<std::vector<Bytes>, 3> held;
+  /// No packing has a smaller peak. Larger than `lower_bound` where requests with several ranges
+  /// keep their place free in between (place_conflict.hpp).
+  Bytes least_peak;
+  /// For the first, second and third step of a triple of steps, by step: how many bytes less would
+  /// have to be live there for a packing within `peak`, if nothing changes at the other two. Empty:
+  /// no triple rules out such a packing.
+  std::array<std::vector<Bytes>, 3> excess;
 };
 
-/// Of packings with at most `peak`. Throws as pack_arena.
+/// Bounds for packings with a peak of at most `peak`. Throws as pack_arena.
 [[nodiscard]] ArenaBound bound_arena(std::span<const ArenaRequest> requests, Bytes peak,
                                      Bytes alignment = arena_alignment);
 

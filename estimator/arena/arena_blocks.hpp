@@ -1,5 +1,5 @@
-// The arena problem as its searches see it: blocks with rounded sizes and compressed time, and what
-// an answer to it is. Internal to estimator/arena.
+// The internal form of an arena problem: blocks with rounded sizes and compressed time, and their
+// offsets as its solution. Internal to estimator/arena.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 
 namespace stowage {
 
-/// The blocks left to place: sizes are rounded and positive, every block is live at some step.
+/// The blocks to place: sizes are rounded and positive, and every block is live at some step.
 struct ArenaBlocks {
   std::vector<std::int64_t> size;
   std::vector<std::vector<StepRange>> live;  ///< by block: disjoint, ascending, in compressed steps
-  std::vector<std::int64_t> duration;  ///< by block: steps that it is live, before compression
+  std::vector<std::int64_t> duration;        ///< by block: number of live steps, before compression
   std::int32_t steps = 0;
-  std::int64_t lower_bound = 0;  ///< of any peak: at least the largest sum of live sizes
+  std::int64_t lower_bound = 0;  ///< of the peak: at least the largest sum of live sizes
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
 };
 
-/// What is live at each of the blocks' steps.
+/// By step: the sum of the live blocks' sizes.
 [[nodiscard]] std::vector<Bytes> live_bytes(const ArenaBlocks& blocks);
 
 struct BlockOffsets {
@@ -33,7 +33,7 @@ struct BlockOffsets {
 
 using BlockOrder = std::vector<std::int32_t>;
 
-/// The blocks by falling key(block); those with equal keys in their own order.
+/// The blocks in descending order of key(block); ties keep ascending numbers.
 template <typename Key>
 [[nodiscard]] BlockOrder descending_blocks(std::size_t count, Key key) {
   BlockOrder order(count);

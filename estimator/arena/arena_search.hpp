@@ -1,5 +1,5 @@
-// How pack_arena finds its offsets for up to some thousands of blocks: greedy orders, then complete
-// search at rising capacities, then local search. Internal to estimator/arena.
+// pack_arena's search for up to some thousands of blocks: greedy orders, then complete search at
+// rising capacities, then local search. Internal to estimator/arena.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace stowage {
 
-/// The orders given (first_fit.hpp), then tree search (tree_race.hpp), then re-insertion
-/// (reinsertion.hpp): until the peak is at most `enough` (or the lower bound, if that is larger),
-/// is known to be the least, or about `work` block comparisons are spent. Memory: count()^2 bits.
+/// Tries the given orders (first_fit.hpp), then tree search (capacity_search.hpp), then
+/// re-insertion (reinsertion.hpp). Stops when the peak is at most `target_peak` or the lower bound,
+/// when it is known to be the least, or when about `work` block comparisons are spent. Memory:
+/// count()^2 bits.
 [[nodiscard]] BlockOffsets search_packing(const ArenaBlocks& blocks,
-                                          std::span<const BlockOrder> orders, std::int64_t enough,
-                                          std::int64_t work);
+                                          std::span<const BlockOrder> orders,
+                                          std::int64_t target_peak, std::int64_t work);
 
 }  // namespace stowage

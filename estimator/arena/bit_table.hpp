@@ -1,4 +1,4 @@
-// BitTable: rows of bits, all of one length. Internal to estimator/arena.
+// BitTable: a table of bits, stored in rows of 64-bit words. Internal to estimator/arena.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@ class BitTable {
   BitTable(std::size_t rows, std::size_t columns)
       : words_((columns + 63) / 64), bits_(words_ * rows) {}
 
-  /// In a row.
+  /// The number of words in a row.
   [[nodiscard]] std::size_t words() const { return words_; }
   [[nodiscard]] const std::uint64_t* row(std::int32_t row) const {
     return bits_.data() + words_ * static_cast<std::size_t>(row);
@@ -28,7 +28,8 @@ class BitTable {
   void set(std::int32_t row, std::int32_t column) { word(row, column) |= bit(column); }
   void clear(std::int32_t row, std::int32_t column) { word(row, column) &= ~bit(column); }
 
-  /// Calls visit(column), by rising column, for the bits that are 1 in both rows of `words` words.
+  /// Calls visit(column) in ascending order for the bits that are 1 in both rows `a` and `b`, each
+  /// of `words` words.
   template <typename Visit>
   static void for_each_common(const std::uint64_t* a, const std::uint64_t* b, std::size_t words,
                               Visit visit) {

@@ -1,5 +1,5 @@
-// The order in which a tree search tries blocks that can lie at the same height: what is likely to
-// be hard to place comes first. Internal to estimator/arena.
+// Rankings: the order in which a tree search tries blocks that can lie at the same height. Blocks
+// that are likely to be hard to place come first. Internal to estimator/arena.
 #pragma once
 
 #include <array>
@@ -12,22 +12,22 @@
 namespace stowage {
 
 enum class RankBy {
-  fullest,   ///< the largest sum, among the block's sections, of what is not placed yet
+  fullest,   ///< largest sum of unplaced bytes in any section of the block
   duration,  ///< in steps
   area,      ///< size times duration
 };
 
-/// The first that differs decides, larger values first; then the lower index.
+/// The first criterion that differs decides, larger values first; then the lower index.
 using Ranking = std::array<RankBy, 3>;
 
-/// The rankings that a race runs, the one that wins most often first.
-inline constexpr std::array<Ranking, 3> race_rankings{
+/// The rankings that are searched in turn; the one that is most often the fastest comes first.
+inline constexpr std::array<Ranking, 3> search_rankings{
     Ranking{RankBy::fullest, RankBy::duration, RankBy::area},
     Ranking{RankBy::fullest, RankBy::area, RankBy::duration},
     Ranking{RankBy::duration, RankBy::area, RankBy::fullest},
 };
 
-/// Sorts `chosen`, indices of blocks. `unplaced`: by section, the bytes of blocks not placed yet.
+/// Sorts `chosen`, indices of blocks. `unplaced`: by section, the bytes of unplaced blocks.
 void sort_by_rank(std::span<std::int32_t> chosen, const Ranking& ranking, const ArenaBlocks& blocks,
                   const BlockSections& sections, const std::vector<std::int64_t>& unplaced);
 

@@ -1,7 +1,7 @@
-// The time of an arena problem cut into sections, and which blocks meet in them.
+// The sections of an arena problem's time, and which blocks are live in each.
 //
-// A section stands for a step whose live set lies in no neighbour's: a packing that is right at the
-// sections is right at every step. Internal to estimator/arena.
+// A section stands for a step whose live set is not contained in a neighbour's: a packing that is
+// valid in the sections is valid at every step. Internal to estimator/arena.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@ struct BlockSections {
   BitTable blocks;                               ///< by section: the blocks that are live in it
 };
 
-/// Memory: a bit for each section and block.
+/// Memory: one bit for each section and block.
 [[nodiscard]] BlockSections make_sections(const ArenaBlocks& blocks);
 
-/// By block: the others that are ever live together with it. Memory: a bit a pair.
+/// By block: the other blocks that are live together with it at some step. Memory: one bit for each
+/// pair.
 [[nodiscard]] BitTable make_overlaps(const ArenaBlocks& blocks);
 
 }  // namespace stowage

@@ -1,7 +1,8 @@
-// First fit: each block of an order at the lowest offset that is free for all its life.
+// FirstFit: places the blocks one by one in a given order, each at the lowest offset that is free
+// for its whole lifetime.
 //
-// Any packing, read in the order of its offsets, is one that first fit gives or betters, so that a
-// search needs only orders. Internal to estimator/arena.
+// For any packing, first fit in the order of its offsets gives a peak that is no larger, so a
+// search only needs to go over orders. Internal to estimator/arena.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,17 @@
 
 namespace stowage {
 
-/// Keeps its buffers from one order to the next. Of n blocks: O(n^2) an order.
+/// Reuses its buffers from one order to the next. O(n^2) for an order of n blocks.
 class FirstFit {
  public:
   /// Both must outlive it; `overlaps` is make_overlaps(blocks).
   FirstFit(const ArenaBlocks& blocks, const BitTable& overlaps);
 
-  /// The peak, or a number above `limit` as soon as it is known to be above it.
+  /// Returns the peak of the order, or some number above `limit` as soon as the peak is known to
+  /// exceed it.
   [[nodiscard]] std::int64_t pack(const BlockOrder& order, std::int64_t limit);
 
-  /// Of the last order that was packed within its limit.
+  /// The offsets of the last order that was packed within its limit.
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const { return offset_; }
   /// Block comparisons so far.
   [[nodiscard]] std::int64_t work() const { return work_; }

@@ -1,5 +1,5 @@
-// The orders in which first fit is tried first: how hard a block is to place, by its size and the
-// length of its life. Internal to estimator/arena.
+// The orders that first fit tries first: blocks sorted by how hard they are to place, judged by
+// size and lifetime. Internal to estimator/arena.
 #pragma once
 
 #include <vector>

@@ -13,7 +13,7 @@ constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// By block: the one before it, by index, of equal size and life, or -1.
+/// By block: the previous block with equal size and lifetime, or -1.
 std::vector<std::int32_t> find_twins(const ArenaBlocks& blocks) {
   const auto like = [&](std::int32_t block) {
     return std::tie(blocks.size[at(block)], blocks.live[at(block)]);
@@ -62,20 +62,21 @@ PackingTree::PackingTree(const ArenaBlocks& blocks, const BlockSections& section
   levels_.push_back({.part = {}, .last = {0, 0}, .highest = 0, .parts_end = parts_.size()});
 }
 
-/// The next choice by turn. A choice whose height no section can bear leaves none after it.
+/// Chooses the next block by key. If some section has no room above a choice's height, no later
+/// choice is possible either.
 bool PackingTree::choose(Level& level) {
   std::int64_t lowest_top = beyond;  // a block above this leaves room for another beneath
-  Turn first{beyond, 0};
+  PlacementKey first{beyond, 0};
   Index chosen = -1;
   work_ -= level.part.end - level.part.begin;
   for (Index i = level.part.begin; i < level.part.end; ++i) {
     const Index candidate = open_[at(i)];
     const Block& block = block_[at(candidate)];
     lowest_top = std::min(lowest_top, block.height + block.size);
-    const Turn turn{block.height, block.rank};
-    if (turn <= level.last || turn >= first) continue;
+    const PlacementKey key{block.height, block.rank};
+    if (key <= level.last || key >= first) continue;
     if (block.twin >= 0 && is_open_.test(0, block.twin)) continue;
-    first = turn;
+    first = key;
     chosen = candidate;
   }
   if (chosen < 0 || first.offset >= lowest_top || first.offset > level.highest) return false;
@@ -84,7 +85,7 @@ bool PackingTree::choose(Level& level) {
   return true;
 }
 
-/// Counts a block in or out of what is not placed.
+/// Adds a block to the unplaced ones, or removes it.
 void PackingTree::count_open(Index block, int sign) {
   const std::int64_t bytes = sign * problem_.size[at(block)];
   const auto& ranges = sections_.of_block[at(block)];
@@ -112,7 +113,8 @@ bool PackingTree::place(Level& level) {
   return raise_above(level, level.last.offset + block_[at(block)].size);
 }
 
-/// Raises what is to lie on the level's block to its top, and the floors of the sections.
+/// Raises the heights of the unplaced blocks that overlap the level's block to its top, and the
+/// floors of the sections.
 bool PackingTree::raise_above(Level& level, std::int64_t top) {
   const auto& ranges = sections_.of_block[at(level.block)];
   StepRange touched{ranges.front().begin, ranges.back().end};
@@ -139,7 +141,7 @@ bool PackingTree::raise_above(Level& level, std::int64_t top) {
   const auto hold = [&](StepRange range, std::int64_t floor) {
     const std::int64_t room = capacity_ - floor;
     for (Index s = range.begin; s < range.end; ++s) {
-      if (unplaced_[at(s)] > room && !holds_rest(s, level.last.offset)) return false;
+      if (unplaced_[at(s)] > room && !leaves_room(s, level.last.offset)) return false;
     }
     return true;
   };
@@ -148,9 +150,9 @@ bool PackingTree::raise_above(Level& level, std::int64_t top) {
          hold(touched, top);
 }
 
-/// Whether a section has room for what is left of it. Heights only rise on the way down the tree,
-/// so that its lowest block stays the lowest until it is placed or raised.
-bool PackingTree::holds_rest(Index section, std::int64_t offset) {
+/// Whether a section has room for its unplaced blocks. Heights only rise on the way down the tree,
+/// so its lowest block remains the lowest until it is placed or raised.
+bool PackingTree::leaves_room(Index section, std::int64_t offset) {
   Section& known = section_[at(section)];
   if (!is_open_.test(0, known.lowest) || block_[at(known.lowest)].height != known.floor) {
     Section found{beyond, -1};
@@ -167,7 +169,7 @@ bool PackingTree::holds_rest(Index section, std::int64_t offset) {
   return std::max(known.floor, offset) + unplaced_[at(section)] <= capacity_;
 }
 
-void PackingTree::take_back(Level& level) {
+void PackingTree::undo(Level& level) {
   const auto reopen = [&](Index block) {
     is_open_.set(0, block);
     count_open(block, 1);
@@ -190,7 +192,8 @@ void PackingTree::take_back(Level& level) {
   for (; heights_.size() > level.heights; heights_.pop_back()) {
     block_[at(heights_.back().index)].height = heights_.back().before;
   }
-  // The block lies as low as it can and in nothing's way: no other choice does better.
+  // The block is as low as possible and no unplaced block can lie on it, so no other choice is
+  // better.
   if (!level.covered) level.last = {beyond, 0};
 }
 
@@ -229,7 +232,7 @@ void PackingTree::split_apart(Index begin, Index end) {
   }
 }
 
-/// Ranks the blocks of a part by what is still to be placed.
+/// Ranks the blocks of a part by the unplaced bytes.
 void PackingTree::rank(const Part& part) {
   std::vector<Index> sorted(open_.begin() + part.begin, open_.begin() + part.end);
   sort_by_rank(sorted, ranking_, problem_, sections_, unplaced_);
@@ -241,7 +244,7 @@ void PackingTree::rank(const Part& part) {
   }
 }
 
-void PackingTree::enter(const Part& part, Turn last) {
+void PackingTree::enter(const Part& part, PlacementKey last) {
   const auto begin = unplaced_.begin();
   const std::int64_t fullest =
       *std::max_element(begin + part.sections.begin, begin + part.sections.end);
@@ -257,11 +260,11 @@ TreeOutcome PackingTree::step() {
     if (!choose(level)) {
       levels_.pop_back();
       if (levels_.size() == 1) return TreeOutcome::infeasible;
-      take_back(levels_.back());
+      undo(levels_.back());
     } else if (place(level)) {
       split(level);
     } else {
-      take_back(level);
+      undo(level);
     }
   } else if (level.next_part < level.parts_end) {
     const bool whole = !root && level.parts_end - level.first_part == 1;

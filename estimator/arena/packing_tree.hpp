@@ -1,23 +1,23 @@
 // Tree search for a packing within a capacity, complete if it is given enough work.
 //
-// Every packing can be pushed down until each block rests on another or on the bottom, and then
-// read by rising offset. The search makes just these packings, block by block in that order:
+// In every packing the blocks can be moved down until each lies on another block or at offset 0.
+// The search builds exactly these packings, placing the blocks by ascending offset:
 //
-//   height    of a block that is not placed: the top of what it must lie on so far, its offset if
-//             it comes next
-//   turn      (offset, rank) of a placement. The turns of a packing rise, so that each packing is
-//             made in one order only; the rank decides between blocks at one height
-//   section   see block_sections.hpp. What is not placed yet of a section lies above its floor, the
-//             lowest height in it, and above the last turn's offset: if it ends above the capacity
-//             from there, the branch is left
-//   part      blocks that are not placed, in a stretch of sections that none of the others enters.
-//             Where a placement leaves several parts, each is solved by itself and ranked anew; if
-//             one cannot be solved, the placement is taken back, whatever the others could do
+//   height    of an unplaced block: its offset if it is placed next, the highest top among the
+//             placed blocks that are live together with it
+//   key       (offset, rank) of a placement. The keys of a packing's placements rise, so that each
+//             packing is built in one order only; the rank decides between blocks at one height
+//   section   see block_sections.hpp. A section's unplaced blocks lie above its floor, which is the
+//             lowest height in it, and above the last key's offset. If their bytes from there on
+//             exceed the capacity, the branch is abandoned
+//   part      unplaced blocks that share sections with no unplaced block outside the part. If a
+//             placement leaves several parts, each is solved by itself with a ranking of its own;
+//             if one cannot be solved, the placement is undone
 //
-// Left out as no better than another branch:
-//   - a block whose height is above some block that could lie wholly beneath it,
-//   - after a block that nothing is left to lie on: all other choices in its place,
-//   - of two blocks with equal sizes and lives, the second before the first.
+// Branches that are skipped because another one is at least as good:
+//   - a block whose height leaves room for another unplaced block wholly below it,
+//   - after a block on which no unplaced block can lie: all other choices in its place,
+//   - of two blocks with equal sizes and lifetimes, placing the second before the first.
 //
 // After MiniMalloc: Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
 // Machine Learning", ASPLOS 2023. Internal to estimator/arena.
@@ -32,20 +32,21 @@ namespace stowage {
 
 enum class TreeOutcome {
   found,
-  infeasible,   ///< no packing is within the capacity
-  out_of_work,  ///< neither is known yet
+  infeasible,   ///< no packing fits the capacity
+  out_of_work,  ///< not decided yet
 };
 
-/// One search, which can be interrupted. Iterative: recursion would be as deep as there are blocks.
-/// Memory: O(blocks + sections), and what the steps taken down the tree have changed.
+/// One search, which can be interrupted and continued. Iterative: recursion would be as deep as
+/// there are blocks. Memory: O(blocks + sections), plus an undo log of the current branch.
 class PackingTree {
  public:
   /// The first three must outlive the search. At least one block.
   PackingTree(const ArenaBlocks& blocks, const BlockSections& sections, const BitTable& overlaps,
               std::int64_t capacity, const Ranking& ranking);
 
-  /// Goes on with the search for about `work` steps (2 to 3 ns each) and takes off what was spent.
-  /// Deterministic: where it stops depends on `work` alone. Call it again only after out_of_work.
+  /// Continues the search for about `work` steps (2 to 3 ns each) and subtracts the steps taken
+  /// from it. Deterministic: where it stops depends on `work` alone. Call it again only after
+  /// out_of_work.
   [[nodiscard]] TreeOutcome search(std::int64_t& work);
 
   /// Precondition: the search has found a packing.
@@ -57,31 +58,34 @@ class PackingTree {
   struct Block {
     std::int64_t size, height;
     Index rank;  // among the blocks of its part
-    Index twin;  // the block like it that must be placed before, or -1
+    Index twin;  // the equal block that must be placed before it, or -1
   };
   struct Section {
     std::int64_t floor;
-    Index lowest;  // a block that is not placed, whose height is the floor
+    Index lowest;  // an unplaced block whose height is the floor
   };
-  struct Turn {
+  struct PlacementKey {
     std::int64_t offset;
     Index rank;
-    friend auto operator<=>(const Turn&, const Turn&) = default;
+    friend auto operator<=>(const PlacementKey&, const PlacementKey&) = default;
   };
   struct Part {
     Index begin, end;    // of open_
     StepRange sections;  // that they are live in
   };
-  /// Where to choose a block of a part, and what the choice has led to.
+  /// One level of the search tree: the part to choose a block from, the current choice, and what is
+  /// needed to undo it.
   struct Level {
     Part part;
-    Turn last;                     // of the latest choice here, at first of the level before
-    std::int64_t highest;          // offset that leaves each section room for what is left
+    PlacementKey last;             // of the latest choice here; at first that of the level above
+    std::int64_t highest;          // largest offset that leaves each section room for the rest
     Index block = -1;              // placed here
-    bool covered = false;          // something is left to lie on it
+    bool covered = false;          // an unplaced block can lie on it
     std::int64_t highest_top = 0;  // before the placement
-    std::size_t heights = 0, floors = 0, ranks = 0;  // lengths of the trails before the placement
-    std::size_t first_part = 0, next_part = 0, parts_end = 0;  // of parts_: what it left
+    // Lengths of the undo logs before the placement.
+    std::size_t heights = 0, floors = 0, ranks = 0;
+    // Of parts_: the parts that the placement left.
+    std::size_t first_part = 0, next_part = 0, parts_end = 0;
   };
   template <typename Value>
   struct Change {
@@ -93,12 +97,12 @@ class PackingTree {
   [[nodiscard]] bool choose(Level& level);
   [[nodiscard]] bool place(Level& level);
   [[nodiscard]] bool raise_above(Level& level, std::int64_t top);
-  [[nodiscard]] bool holds_rest(Index section, std::int64_t offset);
+  [[nodiscard]] bool leaves_room(Index section, std::int64_t offset);
   void count_open(Index block, int sign);
-  void take_back(Level& level);
+  void undo(Level& level);
   void split(Level& level);
   void split_apart(Index begin, Index end);
-  void enter(const Part& part, Turn last);
+  void enter(const Part& part, PlacementKey last);
   void rank(const Part& part);
 
   const ArenaBlocks& problem_;
@@ -109,19 +113,21 @@ class PackingTree {
   std::int64_t work_ = 0;
 
   std::vector<Block> block_;
-  std::vector<std::int64_t> offset_;    // by block; of those that are placed
-  BitTable is_open_;                    // one row: the blocks that are not placed
-  std::vector<Index> open_, place_of_;  // those as a list, part by part, and where each is in it
+  std::vector<std::int64_t> offset_;  // by block; valid for placed ones
+  BitTable is_open_;                  // one row: the unplaced blocks
+  // The unplaced blocks as a list, part by part, and each one's place in it.
+  std::vector<Index> open_, place_of_;
   std::vector<Section> section_;
-  std::vector<std::int64_t> unplaced_;  // by section: bytes of blocks that are not placed
-  std::vector<Index> crossing_;         // by section: open blocks that reach from it over its end
-  std::int64_t highest_top_ = 0;        // of what is placed
+  std::vector<std::int64_t> unplaced_;  // by section: bytes of unplaced blocks
+  // By section: unplaced blocks that are live in it and in the next one.
+  std::vector<Index> crossing_;
+  std::int64_t highest_top_ = 0;  // of the placed blocks
 
   std::vector<Change<std::int64_t>> heights_;
   std::vector<Change<Section>> floors_;
   std::vector<Change<Index>> ranks_;
   std::vector<Part> parts_;
-  std::vector<Level> levels_;  // the first stands for the whole problem and places nothing
+  std::vector<Level> levels_;  // the first is the whole problem and places no block
 };
 
 }  // namespace stowage

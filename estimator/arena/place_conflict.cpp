@@ -10,7 +10,8 @@ constexpr std::size_t most_thirds = 8;
 
 std::size_t at(std::int32_t step) { return static_cast<std::size_t>(step); }
 
-/// Sorted, each once, and no more than `most` of them, evenly with the first and the last.
+/// The steps sorted and without duplicates; at most `most` of them, evenly chosen, with the first
+/// and the last.
 std::vector<std::int32_t> thinned(std::vector<std::int32_t> steps, std::size_t most) {
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
@@ -59,7 +60,7 @@ class ConflictSearch {
   }
 
  private:
-  /// Two steps, and each other one with them.
+  /// Tries the triples of the steps `a` and `b` with every other step.
   void sweep(std::int32_t a, std::int32_t b) {
     std::fill(change_.begin(), change_.end(), 0);
     std::int64_t sum = 0;
@@ -90,16 +91,16 @@ class ConflictSearch {
 
   void note(const std::array<std::int32_t, 3>& steps, std::int64_t sum) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      std::vector<std::int64_t>& held = result_.held[i];
-      if (held.empty()) held.assign(live_.size(), 0);
-      std::int64_t& most = held[at(steps[i])];
+      std::vector<std::int64_t>& excess = result_.excess[i];
+      if (excess.empty()) excess.assign(live_.size(), 0);
+      std::int64_t& most = excess[at(steps[i])];
       most = std::max(most, sum - live_[at(steps[i])]);
     }
   }
 
   const ArenaBlocks& blocks_;
   std::int64_t peak_;
-  std::vector<std::int64_t> change_;  // by step, of the sum
+  std::vector<std::int64_t> change_;  // by step: how the sum of a triple changes there
   std::vector<std::int64_t> live_;    // by step
   std::array<std::int32_t, 3> worst_{};
   PlaceConflict result_;

@@ -1,10 +1,11 @@
-// What no packing can do, though every live sum is small enough.
+// A bound on the peak of every packing that can be above the largest sum of live bytes.
 //
-// Blocks that are live together lie apart. So of any three steps, all blocks that are live at two
-// of them or at all three lie apart: two such blocks share a step. Their sum is a bound on the
-// peak. Of blocks with one range each it is no more than the sum at the middle step; but a block
-// that leaves and returns to its place (a parameter that stays over the step's end) holds that
-// place open in between against all that is live on both sides. Internal to estimator/arena.
+// Blocks that are live at the same step cannot overlap in memory. Take any three steps: two blocks
+// that are each live at two or three of them share a step, so all such blocks lie apart, and the
+// sum of their sizes is a bound on the peak. If every block has one live range, this sum is no more
+// than that of the middle step. But a block with two ranges at one offset (a parameter that stays
+// across the step's end) keeps its place free in between, against all blocks that are live on both
+// sides. Internal to estimator/arena.
 #pragma once
 
 #include <array>
@@ -15,16 +16,17 @@
 namespace stowage {
 
 struct PlaceConflict {
-  std::int64_t least_peak = 0;  ///< of any packing: the largest sum of any three steps tried
-  /// By step, for the first, the second and the third of three steps: by how much the sum of three
-  /// exceeds the sum of what is live there, at most, where the former is above the peak asked for.
-  /// That much less would have to be live for a packing within that peak, the other two steps being
-  /// what they are. Empty: no three steps do.
-  std::array<std::vector<std::int64_t>, 3> held;
+  std::int64_t least_peak = 0;  ///< of any packing: the largest sum over the triples of steps tried
+  /// For the first, second and third step of a triple, by step: the largest excess of a triple's
+  /// sum over the bytes live at that step, among the triples whose sum exceeds `peak`. That many
+  /// bytes less would have to be live there for a packing within `peak`, if nothing changes at the
+  /// other two steps. Empty: no triple exceeds `peak`.
+  std::array<std::vector<std::int64_t>, 3> excess;
 };
 
-/// Tries the steps around the ranges that blocks are away, some of them where there are very many.
-/// O(blocks + steps) for each pair of those. No block returns: nothing is tried.
+/// Tries triples around the gaps between the ranges of blocks, and only some of them if there are
+/// very many. O(blocks + steps) for each pair of steps tried. If all blocks have one range, nothing
+/// is tried.
 [[nodiscard]] PlaceConflict find_conflict(const ArenaBlocks& blocks, std::int64_t peak);
 
 }  // namespace stowage

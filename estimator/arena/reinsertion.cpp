@@ -16,13 +16,13 @@ class Reinsertion {
   Reinsertion(const ArenaBlocks& blocks, FirstFit& fit, BlockOffsets start)
       : blocks_(blocks), fit_(fit), best_(std::move(start)), random_(blocks.count()) {}
 
-  BlockOffsets run(std::int64_t enough, std::int64_t work) {
+  BlockOffsets run(std::int64_t target_peak, std::int64_t work) {
     work += fit_.work();
     current_ = best_;
     order_ = by_offset(current_.offset);
     int stuck = 0;
     const int patience = 60 + static_cast<int>(blocks_.count()) / 4;
-    while (fit_.work() < work && best_.peak > enough) {
+    while (fit_.work() < work && best_.peak > target_peak) {
       BlockOrder candidate = order_;
       if (stuck < patience) {
         raise(candidate);
@@ -86,8 +86,8 @@ class Reinsertion {
 }  // namespace
 
 BlockOffsets reinsert_blocks(const ArenaBlocks& blocks, FirstFit& fit, BlockOffsets start,
-                             std::int64_t enough, std::int64_t work) {
-  return Reinsertion(blocks, fit, std::move(start)).run(enough, work);
+                             std::int64_t target_peak, std::int64_t work) {
+  return Reinsertion(blocks, fit, std::move(start)).run(target_peak, work);
 }
 
 }  // namespace stowage

@@ -1,5 +1,5 @@
-// Iterated re-insertion: take a block that makes the peak, or one beneath it, and place it earlier.
-// Internal to estimator/arena.
+// Iterated re-insertion, a local search over orders: takes a block that reaches the peak, or one
+// below it, and places it earlier. Internal to estimator/arena.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace stowage {
 
-/// Betters `start` until its peak is at most `enough` or `work` block comparisons are spent.
+/// Improves `start` until its peak is at most `target_peak` or `work` block comparisons are spent.
 /// Deterministic.
 [[nodiscard]] BlockOffsets reinsert_blocks(const ArenaBlocks& blocks, FirstFit& fit,
-                                           BlockOffsets start, std::int64_t enough,
+                                           BlockOffsets start, std::int64_t target_peak,
                                            std::int64_t work);
 
 }  // namespace stowage

@@ -6,6 +6,9 @@
 
 namespace stowage {
 
+/// Goes over time once. At each step it first frees the address ranges of the blocks that end,
+/// merging them with free neighbours, then places the blocks that start, the largest first: each in
+/// the smallest free range that is large enough, else at the top.
 BlockOffsets sweep_packing(const ArenaBlocks& blocks) {
   // A block with several ranges keeps its place between them.
   const std::size_t n = blocks.count();

@@ -1,5 +1,5 @@
-// One sweep over time, best fit among the free spans: O(n log n), for very many blocks.
-// Internal to estimator/arena.
+// Packing by one sweep over time, with best fit among the free address ranges: O(n log n), for very
+// many blocks. Internal to estimator/arena.
 #pragma once
 
 #include "estimator/arena/arena_blocks.hpp"

@@ -77,8 +77,8 @@ bool is_file(const std::string& name) {
   return name.ends_with(".yaml") || name.ends_with(".yml") || fs::is_regular_file(name, error);
 }
 
-// The least and the most that were seen, where they tell more than one batch from another: over two
-// percent from the totals that are taken.
+// The smallest and largest observed totals, if they differ from the totals used by more than two
+// percent.
 std::optional<std::pair<Bytes, Bytes>> observed_range(const Card& card) {
   const auto differs = [](const std::optional<Bytes>& seen, Bytes taken) {
     return seen && 50 * std::abs(seen->count() - taken.count()) > taken.count();

@@ -12,25 +12,26 @@
 
 namespace stowage {
 
-/// What a process was seen to take of the card outside its allocator.
+/// Memory that a process was measured to take outside its allocator.
 struct ProcessMeasurement {
   Runtime runtime = default_runtime;
   SoftwareStack stack;
   std::optional<Bytes> context, cublas, cudnn;
   std::string source;
-  bool calibrated = false;  ///< from a calibration, which goes before the rest
+  bool calibrated = false;  ///< from a calibration, which takes precedence
 };
 
-/// A total that was seen on such a card; drivers, ECC and board makers make them differ.
+/// A total that was observed on such a card. Totals differ with the driver, ECC and the board
+/// maker.
 struct ObservedTotal {
   std::optional<Bytes> nvml, cuda;
   std::string source;
 };
 
-/// What kernels of a kind were seen to reach, of the rates; none: it was not seen.
+/// Measured shares of the card's rates that kernels of a kind reach; none: not measured.
 struct KernelShare {
   KernelKind kind = KernelKind::pointwise;
-  std::optional<double> arithmetic;  ///< of the format's products
+  std::optional<double> arithmetic;  ///< of the matrix product rate of the format
   std::optional<double> bandwidth;
 };
 
@@ -40,9 +41,9 @@ struct Card {
   double compute_capability = 0;  ///< 8.6
   bool professional = false;      ///< a board for workstations or data centres, not for games
   int sm_count = 0;
-  Bytes memory;              ///< on the maker's box; 0: not given
+  Bytes memory;              ///< as advertised; 0: not given
   Bytes nvml_total;          ///< what nvidia-smi prints
-  Bytes cuda_total;          ///< cudaMemGetInfo's total: the ceiling
+  Bytes cuda_total;          ///< cudaMemGetInfo's total: the limit for a process
   std::string total_source;  ///< where the totals come from, and whether cuda_total was derived
   Bytes context;             ///< CUDA context with lazily loaded kernels, outside any allocator
   std::string context_source;
@@ -55,29 +56,32 @@ struct Card {
   double pageable_bandwidth = 0;
   std::string pcie;  ///< "gen4 x16"
   std::string rate_source;
-  double kernel_latency = 0;               ///< seconds that the least kernel takes; 0: not measured
-  std::vector<KernelShare> kernel_shares;  ///< measured; a kind at most once
+  double kernel_latency = 0;               ///< seconds of an empty kernel; 0: not measured
+  std::vector<KernelShare> kernel_shares;  ///< measured; at most one for each kind
   std::string confidence;
   std::vector<ProcessMeasurement> measurements;
   std::vector<ObservedTotal> observed_totals;
-  std::string
-      cudnn_device_json;  ///< what cuDNN is told about the card; empty: not served (cc < 7.5)
-  std::vector<std::string> by_rule;  ///< keys that the card's file lacks (card_rules.hpp)
-  /// Keys of rates that a calibration gave: what the card reached, not what it is specified for.
+  /// The description of the card that is given to cuDNN; empty: cuDNN does not serve it
+  /// (below 7.5).
+  std::string cudnn_device_json;
+  std::vector<std::string> by_rule;  ///< keys that the file lacks, filled in by card_rules.hpp
+  /// Keys of rates that a calibration measured; other rates are specifications.
   std::vector<std::string> calibrated;
 };
 
-/// What its user should know of the card's figures: the totals that were seen where they differ
-/// from the one taken, and what is by rule and matters.
+/// Remarks for the user about the card's figures: observed totals that differ from the one used,
+/// and important figures that are filled in by rule.
 [[nodiscard]] std::vector<std::string> remarks_on(const Card& card);
 
-/// A card by name: "rtx3090", "RTX 3090", "GeForce RTX 3090" and "NVIDIA GeForce RTX 3090" are one.
-/// Errors: unknown (with a suggestion), ambiguous (lists the memory sizes: "gtx960" takes the
-/// smallest and says so in `note`), a malformed file with its place.
+/// The result of find_card().
 struct FoundCard {
   Card card;
-  std::string note;  ///< what was assumed; empty: nothing
+  std::string note;  ///< says what was assumed; empty: nothing
 };
+/// Finds a card by name: "rtx3090", "RTX 3090", "GeForce RTX 3090" and "NVIDIA GeForce RTX 3090"
+/// name one card. If the variants of a name differ in memory ("gtx960"), the smallest is taken,
+/// which `note` says. Errors: unknown (with a suggestion), ambiguous, a malformed file with its
+/// place.
 [[nodiscard]] Result<FoundCard> find_card(const std::string& name, const std::string& directory);
 /// Every card of the directory, sorted by name.
 [[nodiscard]] Result<std::vector<Card>> all_cards(const std::string& directory);

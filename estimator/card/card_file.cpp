@@ -25,6 +25,8 @@ void read_board(FieldReader& fields, Card& card) {
   fields.wrong(*board, fmt::format("'board' is professional or consumer, not '{}'", text));
 }
 
+/// Reads every field of a card file into `card`. A calibration may also have `host` and `measured`,
+/// which are read elsewhere.
 void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes& mistakes) {
   constexpr Presence optional = Presence::optional;
   FieldReader fields(node, card_file_words, mistakes);
@@ -73,8 +75,7 @@ void read_fields(const YamlNode& node, bool is_calibration, Card& card, Mistakes
   if (const YamlNode* list = fields.find("observed_totals", optional)) {
     card.observed_totals = read_observed_totals(*list, mistakes);
   }
-  // What was measured of the machine itself and of a run is not of a card: planner/problem reads
-  // it.
+  // Measurements of the machine and of a run do not belong to the card; planner/problem reads them.
   if (is_calibration) {
     fields.find("host", optional);
     fields.find("measured", optional);
@@ -103,7 +104,7 @@ Result<YamlDocument> read_mapping(const SourceTextPtr& source, std::string_view 
   return document;
 }
 
-/// The mapping's fields into `card`; what is wrong with them, in the order of the text.
+/// Reads the mapping into `card`, and returns the mistakes in the order of the text.
 Diagnostics mistakes_in(const YamlDocument& document, bool is_calibration, Card& card) {
   Mistakes mistakes(document.source);
   for (const Diagnostic& mistake : document.mistakes) mistakes.add(mistake);

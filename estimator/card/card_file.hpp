@@ -1,8 +1,8 @@
 // A card file (configs/gpus/*.yaml, or a user's own): a YAML mapping, described in docs/gpus.md.
-// name, compute_capability and one of memory, nvml_total and cuda_total are required; the rest is
-// by rule (card_rules.hpp) where it is not there. Units are part of the values. A calibration is
-// such a file with only what was measured on one machine: no key is required, and `host:` may stand
-// beside the card's.
+// name, compute_capability and one of memory, nvml_total and cuda_total are required; missing
+// figures are filled in by rule (card_rules.hpp). Values are written with their units. A
+// calibration is such a file with only the figures that were measured on one machine: no key is
+// required, and a key `host:` is allowed.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -10,12 +10,12 @@
 
 namespace stowage {
 
-/// Errors, all of a file's at once and each with its place: not a mapping, unknown (with a
-/// suggestion), repeated and missing keys, values that are not what the key holds.
+/// Errors, all of them at once and each with its place: not a mapping; unknown (with a suggestion),
+/// repeated and missing keys; values of the wrong kind.
 [[nodiscard]] Result<Card> read_card(const SourceTextPtr& source);
 
-/// The card as the calibration has it. Its measurements go before those that the card has. Errors
-/// as read_card's, and a name that is not the card's.
+/// The card `of` with the figures of the calibration, whose measurements take precedence. Errors as
+/// for read_card(), and a name that is not the card's.
 [[nodiscard]] Result<Card> read_calibration(const SourceTextPtr& source, const Card& of);
 
 }  // namespace stowage

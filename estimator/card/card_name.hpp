@@ -1,4 +1,5 @@
-// How a card is called: "rtx3090", "RTX 3090", "NVIDIA GeForce RTX 3090" and rtx-3090.yaml are one.
+// Matching of card names: "rtx3090", "RTX 3090", "NVIDIA GeForce RTX 3090" and rtx-3090.yaml name
+// one card.
 //
 // A file's stem is a list of words ("a100", "sxm4", "40gb"). A request, lower-cased, without
 // separators and without the makers' words (NVIDIA, GeForce, Tesla, Quadro, ...), names the card if
@@ -16,8 +17,8 @@ namespace stowage {
 /// "NVIDIA GeForce RTX 3090" -> "rtx3090".
 [[nodiscard]] std::string squeeze_card_name(std::string_view request);
 
-/// The stems that a squeezed request names, in the order given: a stem that is named in full stands
-/// alone; otherwise all whose variants the request leaves open.
+/// The stems that a squeezed request names, in the given order. If the request names a stem in
+/// full, only that one; else all variants that the request leaves open.
 [[nodiscard]] std::vector<std::string> matching_stems(std::string_view squeezed,
                                                       std::span<const std::string> stems);
 

@@ -54,11 +54,11 @@ constexpr std::array<Generation, 20> generations = {{
 // GB10's compute capability is 12.1; its processor is that of 12.0, its memory the CPU's.
 constexpr double unified_blackwell = 12.1;
 
-// Before R510 drivers kept their own part out of nvml_total: where a card of that time is known by
-// the size on its box, 66 to 86 MiB of it were not there (5 cards; docs/gpus.md).
+// Before R510 drivers did not count their own part in nvml_total: on cards of that time it was 66
+// to 86 MiB below the advertised size (5 cards; docs/gpus.md).
 constexpr Bytes reserve_before_turing = 76_MiB;
 
-/// The last generation that is not later; the first where all are.
+/// The latest generation up to the compute capability; the first if all are later.
 const Generation& generation_of(const Card& card) {
   const auto later = std::ranges::find_if(generations, [&](const Generation& generation) {
     return generation.compute_capability > card.compute_capability;
@@ -100,7 +100,7 @@ Bytes context_base(const Card& card) {
   return is_professional_twin(card) ? 213_MiB : generation_of(card).context_base;
 }
 
-/// Fills what was not given, and notes it.
+/// Fills in missing figures, and notes their keys.
 class Completion {
  public:
   Completion(Card& card, const GivenKeys& given) : card_(card), given_(given) {}
@@ -114,7 +114,7 @@ class Completion {
     card_.by_rule.emplace_back(key);
   }
 
-  // Texts are no figures: they are filled without a note.
+  // Texts are filled in without a note.
   void say(std::string_view key, std::string Card::*field, std::string text) {
     if (lacks(key)) card_.*field = std::move(text);
   }
@@ -165,7 +165,8 @@ void complete_rates(Card& card, Completion& completion, const Generation& genera
                   card.fp32_flops * (generation.fp16 > 0 ? generation.fp16 * full_rate : 1));
 }
 
-// What cuDNN needs to be told of a multiprocessor; CUDA programming guide, compute capabilities.
+// The properties of a multiprocessor that cuDNN's device description has (CUDA programming guide,
+// compute capabilities).
 struct Multiprocessor {
   double compute_capability;
   int shared_optin, reserved_shared, blocks, threads;

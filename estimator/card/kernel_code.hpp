@@ -1,5 +1,5 @@
-// The kernels' code that a library has for an architecture: what is on the card where modules are
-// loaded eagerly.
+// The size of a library's kernel code for an architecture: with eager loading all of it is in the
+// card's memory.
 //
 // Read off the fat binaries in the wheels of PyTorch, TensorFlow, cuBLAS and cuDNN
 // (tests/reference/kernel_code.py), in whole MiB: allocated sections of all device programs.
@@ -17,8 +17,8 @@ enum class KernelLibrary {
   pytorch,
   tensorflow,
   cublas,
-  cudnn_inference,  ///< what a forward convolution brings
-  cudnn_training,   ///< what a backward one brings besides
+  cudnn_inference,  ///< loaded by a forward convolution
+  cudnn_training,   ///< loaded in addition by a backward one
 };
 
 struct ArchitectureCode {
@@ -37,11 +37,11 @@ struct KernelCodeRow {
 struct KernelCode {
   Bytes bytes;
   std::string_view release;
-  int architecture = 0;  ///< whose code the card takes
+  int architecture = 0;  ///< whose code runs on the card
 };
-/// Of the newest release for `cuda` or an earlier one; of the oldest where all are later. The
-/// card's architecture is served by the most code of those of its generation up to its own, and
-/// where there are none by the nearest below, or above.
+/// The code of the newest release for `cuda` or an earlier CUDA, or of the oldest release if all
+/// are later. Of the architectures of the card's generation up to its own, the one with the most
+/// code is taken; if there are none, the nearest one below, else above.
 [[nodiscard]] KernelCode kernel_code(KernelLibrary library, const ReleaseVersion& cuda,
                                      double compute_capability);
 

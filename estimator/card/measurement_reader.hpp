@@ -1,6 +1,5 @@
-// The lists of a card file or a calibration: `measurements:`, what processes were seen to take,
-// `observed_totals:`, which totals were seen, and `kernel_shares:`, what kernels were seen to
-// reach.
+// Reads the lists of a card file or a calibration: `measurements:`, memory of processes outside the
+// allocator; `observed_totals:`; and `kernel_shares:`, the shares of the rates that kernels reach.
 //
 //   measurements:
 //     - {runtime: pytorch, cuda: 12.1, loading: eager, context: 0.92 GiB, source: "..."}
@@ -11,9 +10,9 @@
 //   kernel_shares:
 //     - {kind: normalization, bandwidth: 0.64}
 //
-// Of a measurement runtime, cuda, source and at least one of context, cublas and cudnn must be
-// there; loading is what that CUDA and runtime do by themselves where it is not. Of a total source
-// and nvml or cuda. Of a share kind, once, and arithmetic or bandwidth.
+// Required keys: of a measurement runtime, cuda, source and at least one of context, cublas and
+// cudnn (`loading` defaults to that of the CUDA and the runtime); of a total source, and nvml or
+// cuda; of a share kind, each at most once, and arithmetic or bandwidth.
 #pragma once
 
 #include <vector>

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/elementwise.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -144,7 +144,7 @@ bool is_swiglu(const OperatorLowering& lowering) { return lowering.op().row->nam
 
 // One kernel over both halves.
 void forward_glu(OperatorLowering& lowering) {
-  const TensorView x = input_as_read(lowering, Kernel::glu_forward);
+  const TensorView x = input_view(lowering, Kernel::glu_forward);
   const TensorView y = lowering.new_output_like(lowering.input());
   lowering.emit(Kernel::glu_forward, "forward", {x}, {y},
                 {.attributes = gate_attributes(lowering, x, is_swiglu(lowering)),

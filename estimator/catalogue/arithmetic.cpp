@@ -55,7 +55,7 @@ tl::expected<Inference, InferenceError> infer_div(const Attributes& attributes,
   return infer_arithmetic(attributes, inputs);
 }
 
-// Operands that lie in memory alike decide how the result lies.
+// If the operands have the same memory order, the result has it too.
 TensorView new_result(OperatorLowering& lowering) {
   const Shape& shape = lowering.output_type().shape;
   return new_output_like(lowering, lowering.input(lowering.input(0).shape == shape ? 0 : 1));
@@ -95,7 +95,7 @@ void backward_add(OperatorLowering& lowering) {
   }
 }
 
-// A new tensor of the output's shape on the way to a gradient.
+// Makes an intermediate tensor of the output's shape for a gradient.
 TensorView arithmetic_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                            const TensorView& a, std::optional<TensorView> b = {},
                            NodeExtras extras = {}) {
@@ -131,7 +131,7 @@ void backward_sub(OperatorLowering& lowering) {
   if (negated) give(lowering, 1, *negated);
 }
 
-/// What backward needs of the factors of a product or a quotient.
+/// Which factors of a product or quotient backward needs.
 struct NeededFactors {
   bool first = false, second = false;
 };

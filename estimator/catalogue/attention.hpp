@@ -1,12 +1,12 @@
-// scaled_dot_product_attention: what its lowerings share.
+// Functions that the lowerings of scaled_dot_product_attention share.
 //
-// PyTorch has four implementations of it and takes the first that can run the call
-// (attention_choice.cpp). Three are single kernels that keep q, k, v, the output and one float32 a
-// row (attention_fused.cpp); the fourth is written in tensor operations and keeps the
-// probabilities (attention_math.cpp). The fused ones take four axes, or three as four; five go to
-// the fourth. Our executor has fused kernels of its own (attention_own.cpp), and for
-// `implementation: math`, and where there are three or five axes, runs products around a softmax
-// (attention_products.cpp).
+// PyTorch has four implementations and takes the first that can run the call
+// (attention_choice.cpp). Three are single kernels that save q, k, v, the output and one float32
+// per row (attention_fused.cpp). The fourth is written in tensor operations and saves the
+// probabilities (attention_math.cpp). The fused ones take tensors of four axes, and of three as
+// four; tensors of five axes use the fourth. Our executor has its own fused kernels
+// (attention_own.cpp). For `implementation: math`, and for three or five axes, it runs products
+// around a softmax (attention_products.cpp).
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,21 @@
 
 namespace stowage {
 
-inline constexpr std::int64_t attention_softmax_flops = 5;  // an element
+inline constexpr std::int64_t attention_softmax_flops = 5;  // per element
 
-/// The operands as the implementation gets them, after repeat_kv.
+/// The operands that the implementation gets, after repeat_kv.
 struct AttentionOperands {
   TensorView query, key, value;
   std::optional<TensorView> bias;  ///< additive, in the query's format
-  std::vector<StorageId> held;     ///< what the caller holds until PyTorch's operator returns
+  std::vector<StorageId> held;  ///< storages that the caller holds until PyTorch's operator returns
 };
 
-/// What `implementation: auto` means for this call on the card of the step's settings.
+/// The implementation that `implementation: auto` means for this call on the card of the step's
+/// settings.
 [[nodiscard]] AttentionImplementation chosen_attention(const OperatorLowering& lowering);
 
-// PyTorch's fused kernels and its composite, over operands made ready. `give` of the backward
-// rules: gradients of the operands, in the same order; `bias` only where it wants one.
+// PyTorch's fused kernels and its composite implementation, for prepared operands. The backward
+// rules return the gradients of the operands; `bias` only if it needs a gradient.
 void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation implementation,
                              const AttentionOperands& operands);
 [[nodiscard]] AttentionOperands backward_fused_attention(OperatorLowering& lowering,
@@ -46,8 +47,8 @@ void backward_attention_own(OperatorLowering& lowering);
 void forward_attention_products(OperatorLowering& lowering);
 void backward_attention_products(OperatorLowering& lowering);
 
-/// The fourth input as numbers to add to the scores, for our executor: what a boolean mask leaves
-/// out gets so low a score that its weight is 0. Emits what makes them.
+/// For our executor: the fourth input as numbers to add to the scores. Where a boolean mask is
+/// false the number is so low that the weight becomes 0. Emits the kernels that compute them.
 [[nodiscard]] TensorView additive_mask(OperatorLowering& lowering, DataType type);
 
 /// The factor of the scores.
@@ -55,25 +56,25 @@ void backward_attention_products(OperatorLowering& lowering);
 /// The probability of dropping a weight in this step: 0 in inference.
 [[nodiscard]] double attention_dropout(const OperatorLowering& lowering);
 
-/// Whether the call has the four axes that fused kernels take, or three.
+/// Whether the operands have four axes, which fused kernels take, or three.
 [[nodiscard]] bool has_fused_shape(const OperatorLowering& lowering);
-/// Three axes as four, with one head; others as they are. PyTorch takes [N, length, features] for
-/// one sample of N heads, whose tensors have the same bytes; only the memory-efficient kernel lays
-/// its results otherwise, the length outermost.
+/// A view of three axes as one of four with one head; others unchanged. PyTorch takes [N, length,
+/// features] as one sample of N heads, whose tensors have the same bytes; only the memory-efficient
+/// kernel lays out its results differently, with the length outermost.
 [[nodiscard]] TensorView with_head_axis(TensorView view);
 [[nodiscard]] TensorView without_head_axis(TensorView view);
-/// The shape of the scores: the query's, with a column for each key.
+/// The shape of the scores: the query's, with one column per key.
 [[nodiscard]] Shape attention_score_shape(const Shape& query, const Shape& key);
 
 // Attributes of the kernel calls.
 [[nodiscard]] Attributes product_attributes(bool transpose_a, bool transpose_b, double alpha);
 [[nodiscard]] Attributes softmax_attributes(std::int64_t axis, bool causal);
 
-/// The operator's inputs: variables of whoever calls it, so that they outlive the call.
+/// The storages of the operator's inputs, which variables of the caller hold beyond the call.
 [[nodiscard]] std::vector<StorageId> input_storages(const OperatorLowering& lowering);
 
-/// The bias is masked by the script (`causal`), and whether it is copied, so that its rows are
-/// contiguous when PyTorch chooses its kernel.
+/// Whether the script masks the bias (`causal`), and whether it copies the bias, so that its rows
+/// are contiguous when PyTorch chooses its kernel.
 [[nodiscard]] bool masks_bias(const OperatorLowering& lowering);
 [[nodiscard]] bool copies_bias(const OperatorLowering& lowering);
 

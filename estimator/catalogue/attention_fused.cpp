@@ -64,7 +64,7 @@ TensorView aligned_bias(OperatorLowering& lowering, const TensorView& bias, cons
   return result;
 }
 
-/// `auto` as it was decided.
+/// The attribute `implementation` as it was chosen.
 Attributes named(Implementation implementation) {
   Attributes attributes;
   attributes.set("implementation", std::string(to_string(implementation)));
@@ -105,7 +105,7 @@ bool has_no_heads(const OperatorLowering& lowering) {
   return lowering.output_type().shape.size() == 3;
 }
 
-/// Of [1, N, length, features] for [N, length, features], the length outermost.
+/// The strides of [1, N, length, features] for [N, length, features], with the length outermost.
 Shape length_first_strides(const Shape& shape) {
   return {shape.back(), shape[0] * shape.back(), 1};
 }
@@ -178,7 +178,7 @@ TensorView cut(OperatorLowering& lowering, const TensorView& gradient, std::int6
   return result;
 }
 
-/// From the kernel's gradient, at the scores' shape in rows of 16, back to the mask's.
+/// The mask's gradient from the kernel's, which has the scores' shape with rows padded to 16.
 TensorView bias_gradient(OperatorLowering& lowering, const TensorView& whole) {
   const bool lacks_heads = lowering.input(3).shape.size() == 3;
   const TensorView bias = with_head_axis(lowering.input(3));
@@ -212,6 +212,8 @@ constexpr std::string_view saved_roles[] = {"query",         "key",       "value
 
 }  // namespace
 
+/// Pads the heads for flash and the bias for the memory-efficient kernel, makes the output and the
+/// statistics, emits the kernel, and saves what its backward pass reads.
 void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation implementation,
                              const AttentionOperands& operands) {
   TensorView q = operands.query, k = operands.key, v = operands.value;
@@ -229,7 +231,7 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
                         ? aligned_bias(lowering, *operands.bias, score_shape(s))
                         : *operands.bias);
   }
-  // What was converted and padded are variables until the result is cut.
+  // Converted and padded operands are variables until the result is cut.
   std::vector<StorageId> holds = operands.held;
   holds.insert(holds.end(), {operands.query.storage, operands.key.storage, operands.value.storage,
                              q.storage, k.storage, v.storage});
@@ -257,6 +259,9 @@ void forward_fused_attention(OperatorLowering& lowering, AttentionImplementation
   }
 }
 
+/// Pads the gradient of the result as forward padded the value, makes the operands' gradients in
+/// the layouts that the kernel chooses, emits the kernel, and cuts the padding off the gradients
+/// again.
 AttentionOperands backward_fused_attention(OperatorLowering& lowering,
                                            AttentionImplementation implementation) {
   const TensorView q = lowering.saved("query"), k = lowering.saved("key"),

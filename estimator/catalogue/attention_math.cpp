@@ -141,6 +141,9 @@ TensorView summed_groups(OperatorLowering& lowering, const TensorView& gradient,
 
 }  // namespace
 
+/// Emits the operators in PyTorch's order: the operands in the inner format, query and key scaled,
+/// shared heads repeated, the first product, mask, softmax, dropout, the second product, and a
+/// conversion back.
 void forward_math_attention(OperatorLowering& lowering, const AttentionOperands& operands) {
   const DataType type = operands.query.type;
   const DataType inner = element_size(type) == 2 ? DataType::float32 : type;
@@ -194,12 +197,14 @@ void forward_math_attention(OperatorLowering& lowering, const AttentionOperands&
   if (!converts) return;
   const TensorView result = lowering.new_output();
   lowering.emit(Kernel::cast, "forward.cast", {out}, {result});
-  // It returns the weights as well.
+  // The function returns the weights as well.
   const TensorView returned = lowering.new_tensor("weights.cast", weights.shape, type, activation);
   variables.insert(variables.end(), {out.storage, result.storage});
   lowering.emit(Kernel::cast, "weights.cast", {weights}, {returned}, {.holds = variables});
 }
 
+/// The reverse of the forward rule: gradients of the second product, of dropout, of softmax, of the
+/// mask, of the first product, then of the scaling, the repeated heads and the conversions.
 AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView a = lowering.saved("scores.a"), b = lowering.saved("scores.b");
@@ -243,7 +248,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
       result.bias->shape = shape;
       result.bias->strides = contiguous_strides(shape);
     }
-    // The engine converts it to the mask's format when it has been summed.
+    // The engine converts it to the mask's format after the sum.
     result.bias = cast_to(lowering, *result.bias, type, "grad_bias.cast", gradient_class);
   }
   const auto [d_query, d_key] =

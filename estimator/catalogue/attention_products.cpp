@@ -39,6 +39,8 @@ TensorView additive_mask(OperatorLowering& lowering, DataType type) {
   return bias;
 }
 
+/// Emits scores, bias, softmax, dropout and the product with the values, over views with an axis of
+/// their own for the query heads that share a key head.
 void forward_attention_products(OperatorLowering& lowering) {
   const AttentionSizes s = sizes_of(lowering);
   const std::int64_t key_heads = s.heads / s.groups;
@@ -84,6 +86,8 @@ void forward_attention_products(OperatorLowering& lowering) {
   lowering.save("weights", weights);
 }
 
+/// Emits the gradients in the order value, weights, dropout, softmax, query, key, and sums the
+/// scores' gradient for the bias.
 void backward_attention_products(OperatorLowering& lowering) {
   const AttentionSizes s = sizes_of(lowering);
   const std::int64_t key_heads = s.heads / s.groups;

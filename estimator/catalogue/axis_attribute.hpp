@@ -1,4 +1,4 @@
-// The attribute `axis` of operators that go along one axis.
+// The attribute `axis` of operators that work along one axis.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stowage {
 
-/// It, from 0; refused where `shape` has no such axis.
+/// The axis, counted from 0. Error: `shape` has no such axis.
 [[nodiscard]] tl::expected<std::size_t, InferenceError> axis_attribute(const Attributes& attributes,
                                                                        const Shape& shape);
-/// For a kernel: the axis of the first input, from 0.
+/// A kernel's attributes: the axis of the first input, counted from 0.
 [[nodiscard]] Attributes axis_from_zero(const OperatorLowering& lowering);
 [[nodiscard]] AttributeSpec axis_spec(std::optional<std::int64_t> value, std::string_view doc);
 

@@ -4,7 +4,7 @@
 // no mask), and frees them at once.
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -21,7 +21,7 @@ bool has_bias(const OperatorLowering& lowering) {
   return !attributes.has("bias") || attributes.boolean("bias");
 }
 
-/// A weight and a bias: parameters, or, computed by other layers, the inputs behind the first.
+/// Weight and bias: parameters, or the second and third input if other layers compute them.
 struct AffineArguments {
   bool computed = false;
   int count = 0;
@@ -109,7 +109,7 @@ BatchNormParameters batch_norm_parameters(const OperatorLowering& lowering) {
   return parameters;
 }
 
-/// Our executor's kernels want a bias beside a weight.
+/// Our executor's kernels need a bias if there is a weight.
 TensorView passing_bias(OperatorLowering& lowering, const TensorView& weight) {
   TensorView bias =
       lowering.new_tensor("passing_bias", weight.shape, weight.type, StorageClass::activation);
@@ -119,7 +119,7 @@ TensorView passing_bias(OperatorLowering& lowering, const TensorView& weight) {
   return bias;
 }
 
-/// Our executor's kernel updates running statistics; where the layer has none it gets passing ones.
+/// Our executor's kernel updates running statistics; if the layer has none it gets temporary ones.
 std::vector<TensorView> passing_statistics(OperatorLowering& lowering, const Shape& channels) {
   std::vector<TensorView> running;
   for (const std::string_view name : {"passing_mean", "passing_var"}) {
@@ -185,7 +185,7 @@ void forward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool channels_last = suggests_channels_last(lowering.input());
   const TensorView x =
       cudnn ? lowering.contiguous(lowering.input(), "input.contiguous", channels_last)
-            : input_as_read(lowering, Kernel::batch_norm_forward);
+            : input_view(lowering, Kernel::batch_norm_forward);
   const BatchNormParameters parameters = batch_norm_parameters(lowering);
   std::vector<TensorView> writes{laid_out(lowering.new_output(), channels_last)};
   if (!cudnn) writes[0].strides = dense_strides(x.shape, lowering.input().strides);  // empty_like
@@ -239,7 +239,7 @@ void backward_batch_norm_pytorch(OperatorLowering& lowering) {
   const bool channels_last = suggests_channels_last(lowering.saved("input"));
   const TensorView& saved = lowering.saved("input");
   const TensorView x =
-      as_read(lowering, Kernel::batch_norm_backward, 0, saved, saved, "backward.input");
+      argument_view(lowering, Kernel::batch_norm_backward, 0, saved, saved, "backward.input");
   // Autograd's formula hands cuDNN a copy of the gradient; PyTorch's own kernels take any strides.
   const TensorView dy = cudnn_backward ? lowering.contiguous(lowering.output_gradient(),
                                                              "grad.contiguous", channels_last)
@@ -250,8 +250,8 @@ void backward_batch_norm_pytorch(OperatorLowering& lowering) {
   emit_backward(lowering, {x, dy, dx, cudnn_backward || wanted, false});
 }
 
-// By running statistics the layer is a scale and a shift of each channel; our executor's backward
-// is made of simple kernels.
+// With running statistics the layer scales and shifts each channel, so our executor's backward uses
+// simple kernels.
 
 TensorView made(OperatorLowering& lowering, Kernel kernel, std::string_view suffix,
                 std::vector<TensorView> reads, const Shape& shape, Attributes attributes = {}) {

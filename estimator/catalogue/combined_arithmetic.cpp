@@ -45,7 +45,7 @@ tl::expected<Inference, InferenceError> infer_addition(const Attributes&,
   return infer_combined(inputs, 3);
 }
 
-/// The first input that has the result's shape decides how the result lies.
+/// The first input with the result's shape decides the result's memory order.
 TensorView new_combined(OperatorLowering& lowering) {
   for (int i = 0; i < lowering.input_count(); ++i) {
     if (lowering.input(i).shape == lowering.output_type().shape) {
@@ -55,7 +55,7 @@ TensorView new_combined(OperatorLowering& lowering) {
   return lowering.new_output();
 }
 
-/// A tensor on the way, of the shape that its operands have together.
+/// Makes an intermediate tensor of the operands' broadcast shape.
 TensorView combined_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                          const std::vector<TensorView>& reads, StorageClass storage_class,
                          NodeExtras extras = {}) {

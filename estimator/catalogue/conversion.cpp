@@ -23,7 +23,7 @@ void backward_identity(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, lowering.output_gradient());
 }
 
-/// What gets the model's own or autocast's format later is float32 here.
+/// Float32 here stands for the model's or autocast's format, which is set later.
 DataType written_type(const Attributes& attributes) {
   return parse_data_type(attributes.text("dtype")).value_or(DataType::float32);
 }
@@ -36,7 +36,7 @@ tl::expected<Inference, InferenceError> infer_cast(const Attributes& attributes,
   return result;
 }
 
-// `x.float()` of what is float32 already is x itself.
+// `x.float()` returns x itself if it is float32.
 void forward_cast(OperatorLowering& lowering) {
   const TensorView x = lowering.input();
   if (x.type == lowering.output_type().type) return lowering.set_output(0, x);

@@ -23,8 +23,8 @@ Attributes convolution_attributes(const OperatorLowering& lowering) {
   return attributes;
 }
 
-/// What the longer side of each axis has beyond the other, as the `pad` kernel's attributes; none:
-/// the padding is symmetric.
+/// The excess padding of one side of each axis, as the `pad` kernel's attributes; none: the padding
+/// is symmetric.
 std::optional<Attributes> excess_padding(const OperatorLowering& lowering) {
   if (padding_of_axes(lowering.attributes()) != nullptr) return std::nullopt;
   const Padding padding = resolved_padding(lowering.attributes());
@@ -59,7 +59,7 @@ TensorView padded_input(OperatorLowering& lowering, const TensorView& x, const A
 
 bool computes_filter(const OperatorLowering& lowering) { return lowering.input_count() > 1; }
 
-/// The bias: an input behind a computed filter, or the last parameter. None: there is no bias.
+/// The bias: the input after a computed filter, or the last parameter. None: there is no bias.
 std::optional<TensorView> convolution_bias(const OperatorLowering& lowering) {
   if (lowering.input_count() > 2) return lowering.input(2);
   const int place = computes_filter(lowering) ? 0 : 1;
@@ -99,7 +99,7 @@ void forward_convolution_pytorch(OperatorLowering& lowering) {
   forward_convolution(lowering, std::move(holds));
 }
 
-/// What the convolution's backward works on, in its layout.
+/// The arguments of the convolution's backward, in its layout.
 struct Arguments {
   TensorView x, dy;
   bool channels_last = false;
@@ -134,8 +134,8 @@ KernelNode* emit_filter_gradient(OperatorLowering& lowering, const Arguments& in
            lowering, ConvolutionCall::Direction::backward_filter, in.x, w, in.dy))});
 }
 
-/// The gradients that are wanted: of the (padded) input, of the filter, and of a computed bias; a
-/// learned bias sees to its own.
+/// Which gradients are needed: of the (padded) input, of the filter, and of a computed bias. A
+/// learned bias is handled separately.
 struct WantedGradients {
   std::optional<TensorView> dx, dw, db;
 };
@@ -164,7 +164,7 @@ void emit_data_last(OperatorLowering& lowering, const Arguments& in,
   if (wanted.dx) emit_data_gradient(lowering, in, *wanted.dx);
 }
 
-/// As autograd does. The last kernel call, or null.
+/// Emits them in autograd's order. Returns the last kernel call, or null.
 KernelNode* emit_in_autograds_order(OperatorLowering& lowering, const Arguments& in,
                                     const WantedGradients& wanted) {
   KernelNode* last = nullptr;
@@ -200,7 +200,7 @@ std::optional<TensorView> new_filter_gradient(OperatorLowering& lowering, bool c
   return dw;
 }
 
-/// Of a filter and a bias that are computed, behind the input's own.
+/// Passes on the gradients of a computed filter and bias, after the input's.
 void give_computed_gradients(OperatorLowering& lowering, const std::optional<TensorView>& dw,
                              const std::optional<TensorView>& db) {
   if (dw && computes_filter(lowering)) lowering.give_input_gradient(1, *dw);

@@ -1,7 +1,6 @@
-// What the convolutions' rows share with each other, and parts of it with the pooling and linear
-// rows.
+// Functions that the convolutions' rows share; the pooling and linear rows use some of them.
 //
-// A rule finds how many spatial axes its operator has from the length of `kernel`.
+// A rule takes the number of spatial axes from the length of `kernel`.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +22,24 @@ namespace stowage {
 [[nodiscard]] tl::expected<Inference, InferenceError> infer_transposed_convolution(
     const Attributes& attributes, std::span<const TensorType> inputs);
 
-/// Zeros on the two sides of each spatial axis.
+/// The number of zeros before and after the input, for each spatial axis.
 struct Padding {
   std::vector<std::int64_t> before, after;
 };
-/// The attribute where it is written as one number an axis, the same on both sides; null: it is
-/// not.
+/// The attribute `padding` if it has one number per axis, the same for both sides; else null.
 [[nodiscard]] const std::vector<std::int64_t>* padding_of_axes(const Attributes& attributes);
-/// As numbers: `same` is half of what the dilated kernel overhangs, the odd one after; `valid`
-/// none.
+/// The attribute `padding` as numbers. `same`: half of the dilated kernel's overhang on each side,
+/// an odd one goes after; `valid`: none.
 [[nodiscard]] Padding resolved_padding(const Attributes& attributes);
-/// What both sides of each axis have: the padding of the convolution itself. What one side has
-/// beyond it, the lowering adds in a copy, as PyTorch does for `same`.
+/// The padding that both sides of each axis have in common, which the convolution itself adds. More
+/// on one side is added by a padded copy of the input, as PyTorch does for `same`.
 [[nodiscard]] std::vector<std::int64_t> symmetric_padding(const Padding& padding);
 
 // Lowering (convolution.cpp, convolution_call.cpp).
-/// The filter: a parameter, or, computed, the second input.
+/// The filter: a parameter, or the second input if it is computed.
 [[nodiscard]] TensorView convolution_filter(const OperatorLowering& lowering);
-/// The question for a WorkspaceSource (pytorch/convolution.hpp), with the operator's stride,
-/// padding, dilation and groups.
+/// The query for a WorkspaceSource (pytorch/convolution.hpp), with the operator's stride, padding,
+/// dilation and groups.
 [[nodiscard]] ConvolutionCall convolution_call(const OperatorLowering& lowering,
                                                ConvolutionCall::Direction direction,
                                                const TensorView& x, const TensorView& w,
@@ -50,14 +48,14 @@ struct Padding {
 /// Sums `dy` over all axes but `axis` into `db`.
 KernelNode& emit_bias_sum(OperatorLowering& lowering, const TensorView& dy, const TensorView& db,
                           std::int64_t axis);
-/// Sums `dy` over all axes but `axis` into the gradient of parameter number `place`, if there is
-/// one; null: not.
+/// Sums `dy` over all axes but `axis` into the gradient of parameter number `place`. Null: that
+/// parameter needs no gradient.
 KernelNode* emit_bias_gradient(OperatorLowering& lowering, const TensorView& dy, std::int64_t axis,
                                int place = 1);
 
 // Attributes (convolution_shapes.cpp).
 [[nodiscard]] AttributeSpec channels_attribute();
-/// One integer a spatial axis; `value` none: required.
+/// An attribute with one integer per spatial axis. Without `value` it is required.
 [[nodiscard]] AttributeSpec window_attribute(std::string_view name, std::string_view doc,
                                              std::optional<std::int64_t> value, double minimum,
                                              int spatial);

@@ -63,7 +63,7 @@ Shape filter_shape(const Attributes& attributes, std::int64_t first, std::int64_
   return shape;
 }
 
-/// Refuses a filter, or a bias, that is an input of another shape.
+/// An error if a computed filter or bias has the wrong shape.
 std::optional<InferenceError> check_computed(std::span<const TensorType> inputs,
                                              const Shape& filter, const Attributes& attributes) {
   const Shape bias{attributes.integer("channels")};
@@ -84,8 +84,8 @@ std::optional<InferenceError> check_computed(std::span<const TensorType> inputs,
                         .hint = "write `bias: false`"};
 }
 
-/// `places`: how often the filter of one output (transposed: input) channel is laid down.
-/// `computed`: the filter is no parameter.
+/// `places`: how many positions the filter of one output channel (transposed: input channel) is
+/// applied at. `computed`: the filter is not a parameter.
 Inference convolution_inference(const Attributes& attributes, Shape y, Shape w, DataType type,
                                 const Affine& places, bool computed = false) {
   Inference result;

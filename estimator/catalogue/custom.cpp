@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 4> output_names{"shape", "shape_2", "shap
 constexpr std::array<std::string_view, 6> parameter_names{
     "parameter", "parameter_2", "parameter_3", "parameter_4", "parameter_5", "parameter_6"};
 
-/// What a list of factors makes; no list: nothing.
+/// The product of a list of factors; none: there is no list.
 Affine product(const Attributes& attributes, std::string_view name) {
   const Shape& factors = attributes.dimensions(name);
   return factors.empty() ? Affine(0) : element_count(factors);

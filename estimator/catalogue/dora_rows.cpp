@@ -1,6 +1,6 @@
-// What DoRA adds to an adapter (Liu et al., "DoRA: Weight-Decomposed Low-Rank Adaptation", 2024),
-// as peft 0.21 runs it (tuners/lora/dora.py, DoraLinearLayer). The room `adapt` puts these among
-// rows of the catalogue, one for each call of PyTorch's.
+// The operators that DoRA adds to an adapter (Liu et al., "DoRA: Weight-Decomposed Low-Rank
+// Adaptation", 2024), as peft 0.21 runs it (tuners/lora/dora.py, DoraLinearLayer). The room `adapt`
+// puts these among rows of the catalogue, one for each call of PyTorch's.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/elementwise.hpp"
@@ -33,7 +33,7 @@ void forward_identity_matrix_pytorch(OperatorLowering& lowering) {
                 {.attributes = fill_value(0)});
 }
 
-/// Ones, of which two triangles leave the diagonal.
+/// Fills the matrix with ones and clears both triangles beside the diagonal.
 void forward_identity_matrix_stowage(OperatorLowering& lowering) {
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::fill, "ones", {}, {y}, {.attributes = fill_value(1)});

@@ -1,4 +1,4 @@
-// dropout and its kin, all nothing in inference or with p = 0.
+// dropout, feature_dropout and drop_path; none does anything in inference or with p = 0.
 //
 // dropout: a one-byte mask an element is saved (CUDA's native_dropout); in place PyTorch takes
 // another path and saves noise of the input's format instead.
@@ -131,7 +131,7 @@ void backward_dropout_pytorch(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, backward_multiply(lowering));
 }
 
-// Whole blocks: those of the first `axes` axes are dropped together.
+// Drops whole blocks: elements that differ only beyond the first `axes` axes are dropped together.
 void forward_blocks_stowage(OperatorLowering& lowering, std::size_t axes) {
   if (is_identity(lowering)) return lowering.set_output(0, lowering.input());
   forward_mask(lowering, Kernel::feature_dropout_forward, axes);
@@ -181,7 +181,7 @@ void forward_samples_pytorch(OperatorLowering& lowering) {
   const TensorView quotient =
       ordered_like(lowering.new_tensor("quotient", x.shape, x.type, StorageClass::activation), x);
   emit_division(lowering, "quotient", x, quotient);
-  // The function's argument is a variable, which keeps it to the end.
+  // The function's argument is a variable, which holds the tensor to the end.
   multiply_by(lowering, quotient, noise, false, {x.storage});
 }
 

@@ -1,11 +1,11 @@
-// The attributes of a dropout kernel call, which attention's own dropout uses too.
+// The attributes of a dropout kernel call, also for the dropout within attention.
 #pragma once
 
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
 
-/// `p` and a `seed` of its own for every layer and micro-batch.
+/// The attributes `p` and `seed`; every layer and micro-batch has a different seed.
 [[nodiscard]] Attributes dropout_attributes(const OperatorLowering& lowering, double p);
 
 }  // namespace stowage

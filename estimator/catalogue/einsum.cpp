@@ -34,10 +34,10 @@ std::vector<std::int64_t> order_from(std::string_view labels, std::string_view w
   return axes;
 }
 
-/// How a kernel set turns a tensor's axes: a view, or a copy.
-struct ViewedTurn {
-  static TensorView turn(OperatorLowering&, const TensorView& view, std::string_view labels,
-                         std::string_view wanted, std::string_view) {
+/// How a kernel set permutes a tensor's axes: as a view, or as a copy.
+struct ViewPermutation {
+  static TensorView permute(OperatorLowering&, const TensorView& view, std::string_view labels,
+                            std::string_view wanted, std::string_view) {
     return permuted(view, order_from(labels, wanted));
   }
   static TensorView diagonal(OperatorLowering&, const TensorView& view, const DiagonalAxes& axes,
@@ -46,10 +46,10 @@ struct ViewedTurn {
   }
   static constexpr auto diagonal_backward = diagonal_view_backward;
 };
-struct CopiedTurn {
-  static TensorView turn(OperatorLowering& lowering, const TensorView& view,
-                         std::string_view labels, std::string_view wanted,
-                         std::string_view suffix) {
+struct CopyPermutation {
+  static TensorView permute(OperatorLowering& lowering, const TensorView& view,
+                            std::string_view labels, std::string_view wanted,
+                            std::string_view suffix) {
     if (labels == wanted) return view;
     Attributes attributes;
     attributes.set("axes", order_from(labels, wanted));
@@ -65,7 +65,7 @@ struct CopiedTurn {
   static constexpr auto diagonal_backward = diagonal_copy_backward;
 };
 
-/// The next label of `labels` that stands twice; nullopt: none does.
+/// The next label that occurs twice in `labels`; nullopt: none does.
 std::optional<DiagonalAxes> next_diagonal(std::string_view labels) {
   for (std::size_t axis = 0; axis < labels.size(); ++axis) {
     const std::size_t again = labels.find(labels[axis], axis + 1);
@@ -81,8 +81,8 @@ std::string without_diagonal(std::string labels, const DiagonalAxes& axes) {
   return labels + label;
 }
 
-/// `view` of the labels `kept` among those of `whole`, in one order: axes of one element where it
-/// lacks them, or without them again.
+/// `view`, which has the labels `kept`, with axes of one element inserted for the other labels of
+/// `whole`, or without them again.
 TensorView with_axes_of_one(TensorView view, std::string_view kept, std::string_view whole) {
   for (std::size_t axis = 0; axis < whole.size(); ++axis) {
     if (kept.find(whole[axis]) != std::string_view::npos) continue;
@@ -103,13 +103,13 @@ TensorView without_axes_of_one(TensorView view, std::string_view whole, std::str
   return view;
 }
 
-/// A tensor with a letter an axis.
+/// A tensor with one label per axis.
 struct Labelled {
   TensorView view;
   std::string labels;
 };
 
-template <class Turn>
+template <class Permutation>
 class Einsum {
  public:
   explicit Einsum(OperatorLowering& lowering)
@@ -130,8 +130,9 @@ class Einsum {
     made = summed(made, sums, "sum");
     // The caller's list of operands lives until the call returns.
     const bool calls_kernels = !steps_.empty() || !sums.empty();
-    if (std::is_same_v<Turn, ViewedTurn> && calls_kernels) lowering_.also_hold(operand_storages());
-    lowering_.set_output(0, with_axes_of_one(turned(made, reduced_.result, "result"),
+    if (std::is_same_v<Permutation, ViewPermutation> && calls_kernels)
+      lowering_.also_hold(operand_storages());
+    lowering_.set_output(0, with_axes_of_one(permuted_operand(made, reduced_.result, "result"),
                                              reduced_.result, equation_.result));
   }
 
@@ -145,7 +146,8 @@ class Einsum {
     std::vector<std::pair<int, Labelled>> gradients;
     for (std::size_t i = steps_.size(); i-- > 0;) {
       const EinsumStep& step = steps_[i];
-      gradient = {turned(gradient, step.result, fmt::format("backward.result{}", i)), step.result};
+      gradient = {permuted_operand(gradient, step.result, fmt::format("backward.result{}", i)),
+                  step.result};
       auto [left, right] =
           step.contracted.empty() ? element_gradients(i, gradient) : product_gradients(i, gradient);
       if (right) give(static_cast<int>(i) + 1, *right);
@@ -166,12 +168,12 @@ class Einsum {
     return storages;
   }
 
-  /// Its diagonals, without axes of one element.
+  /// The operand with its diagonals taken and axes of one element removed.
   Labelled operand(std::size_t i) {
     std::string labels = equation_.operands[i];
     TensorView view = lowering_.input(static_cast<int>(i));
     for (int count = 0; const auto axes = next_diagonal(labels); ++count) {
-      view = Turn::diagonal(lowering_, view, *axes, fmt::format("diagonal{}.{}", i, count));
+      view = Permutation::diagonal(lowering_, view, *axes, fmt::format("diagonal{}.{}", i, count));
       labels = without_diagonal(labels, *axes);
     }
     std::string kept;
@@ -181,15 +183,16 @@ class Einsum {
     return {without_axes_of_one(view, labels, kept), kept};
   }
 
-  TensorView turned(const Labelled& of, std::string_view wanted, const std::string& suffix) {
-    return Turn::turn(lowering_, of.view, of.labels, wanted, suffix);
+  TensorView permuted_operand(const Labelled& of, std::string_view wanted,
+                              const std::string& suffix) {
+    return Permutation::permute(lowering_, of.view, of.labels, wanted, suffix);
   }
 
-  /// `view`, its axes in the order of `wanted`, under a shape of as many elements: a copy where its
-  /// strides do not allow a view.
+  /// `view` with its axes in the order of `wanted`, reshaped: a copy if its strides do not allow a
+  /// view.
   TensorView arranged(const Labelled& of, const std::string& wanted, const Shape& shape,
                       const std::string& suffix) {
-    const TensorView view = turned(of, wanted, suffix);
+    const TensorView view = permuted_operand(of, wanted, suffix);
     if (const auto seen = reshaped(view, shape)) return *seen;
     return *reshaped(lowering_.contiguous(view, suffix), shape);
   }
@@ -218,14 +221,14 @@ class Einsum {
     return {sum, labels};
   }
 
-  /// The gradient of a sum: over all labels of `whole`.
+  /// The gradient of a sum, repeated to all labels of `whole`.
   Labelled repeated(const Labelled& of, const std::string& whole, const std::string& suffix) {
     if (of.labels.size() == whole.size()) return of;
     std::string kept;
     for (const char label : whole) {
       if (of.labels.find(label) != std::string::npos) kept += label;
     }
-    TensorView view = turned(of, kept, suffix + ".turned");
+    TensorView view = permuted_operand(of, kept, suffix + ".turned");
     for (std::size_t axis = 0; axis < whole.size(); ++axis) {
       if (kept.find(whole[axis]) != std::string::npos) continue;
       view.shape.insert(view.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
@@ -236,7 +239,7 @@ class Einsum {
   }
 
   TensorView spread(TensorView view, const Shape& shape, const std::string& suffix) {
-    if constexpr (std::is_same_v<Turn, ViewedTurn>) {
+    if constexpr (std::is_same_v<Permutation, ViewPermutation>) {
       for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         if (view.shape[axis] != shape[axis]) view.strides[axis] = 0;
       }
@@ -271,16 +274,17 @@ class Einsum {
     lowering_.save(fmt::format("right{}", i), w);
     const std::string labels = step.batch + step.left_only + step.right_only;
     const TensorView whole = *reshaped(y, label_shape(labels, sizes_));
-    return {turned({whole, labels}, step.result, fmt::format("product{}.turned", i)), step.result};
+    return {permuted_operand({whole, labels}, step.result, fmt::format("product{}.turned", i)),
+            step.result};
   }
 
-  /// Both with all labels of the result, ones where they lack it.
+  /// Both factors with all labels of the result, with length 1 where they do not have one.
   TensorView widened(const Labelled& of, const EinsumStep& step, const std::string& suffix) {
     std::string kept;
     for (const char label : step.result) {
       if (of.labels.find(label) != std::string::npos) kept += label;
     }
-    return with_axes_of_one(turned(of, kept, suffix), kept, step.result);
+    return with_axes_of_one(permuted_operand(of, kept, suffix), kept, step.result);
   }
 
   Labelled element_product(std::size_t i, const Labelled& left, const Labelled& right) {
@@ -299,7 +303,7 @@ class Einsum {
 
   [[nodiscard]] DataType product_type() const { return lowering_.output_type().type; }
 
-  /// Whether the operands up to step i, or the one behind it, have a gradient.
+  /// Whether the operands up to step i, or the next one, need a gradient.
   [[nodiscard]] bool needs_left(std::size_t i) const {
     for (std::size_t k = 0; k <= i; ++k) {
       if (lowering_.input_needs_gradient(static_cast<int>(k))) return true;
@@ -352,7 +356,8 @@ class Einsum {
     return sides;
   }
 
-  /// A product's gradient under its labels, repeated along those that were summed before it.
+  /// A product's gradient with its labels, repeated along the labels that were summed before the
+  /// product.
   Labelled unsummed(std::size_t i, const TensorView& gradient, const std::string& labels,
                     const std::string& whole, const std::string& side) {
     const TensorView seen = *reshaped(gradient, label_shape(labels, sizes_));
@@ -377,7 +382,7 @@ class Einsum {
     if (needs_right(i)) {
       products.second = multiply("right", lowering_.saved(fmt::format("left{}", i)));
     }
-    // The engine sums what was repeated before it lets go of what arrived and of what was saved.
+    // The engine sums repeated axes before it releases the arrived gradient and the saved tensors.
     std::vector<StorageId> held = held_factors(i);
     held.push_back(gradient.view.storage);
     if (products.first) products.first = narrowed(i, *products.first, "left", held);
@@ -416,16 +421,18 @@ class Einsum {
     for (const char label : stages.back()) {
       if (reduced_.operands[i].find(label) != std::string::npos) kept += label;
     }
-    TensorView dx = with_axes_of_one(turned(gradient, kept, fmt::format("grad_input{}", input)),
-                                     kept, stages.back());
+    TensorView dx = with_axes_of_one(
+        permuted_operand(gradient, kept, fmt::format("grad_input{}", input)), kept, stages.back());
     for (std::size_t k = diagonals.size(); k-- > 0;) {
-      dx = Turn::diagonal_backward(lowering_, dx, diagonal_stage_shape(i, stages[k]), diagonals[k],
-                                   fmt::format("backward.diagonal{}.{}", i, k));
+      dx =
+          Permutation::diagonal_backward(lowering_, dx, diagonal_stage_shape(i, stages[k]),
+                                         diagonals[k], fmt::format("backward.diagonal{}.{}", i, k));
     }
     lowering_.give_input_gradient(input, dx);
   }
 
-  /// An operand's own sizes under other labels: those of one element are not the label's.
+  /// An operand's own shape in the order of other labels: an axis of one element may differ from
+  /// the label's size.
   [[nodiscard]] Shape diagonal_stage_shape(std::size_t i, std::string_view labels) const {
     Shape shape;
     for (const char label : labels) {
@@ -442,30 +449,31 @@ class Einsum {
   std::vector<EinsumStep> steps_;
 };
 
-template <class Turn>
+template <class Permutation>
 void forward_einsum(OperatorLowering& lowering) {
-  Einsum<Turn>(lowering).forward();
+  Einsum<Permutation>(lowering).forward();
 }
-template <class Turn>
+template <class Permutation>
 void backward_einsum(OperatorLowering& lowering) {
-  Einsum<Turn>(lowering).backward();
+  Einsum<Permutation>(lowering).backward();
 }
 
 }  // namespace
 
 OperatorRow rows::einsum() {
-  return {.name = "einsum",
-          .doc = "sums of products of tensors by an equation of letters, an axis each",
-          .attributes = {{.name = "equation",
-                          .type = AttributeType::text,
-                          .doc = "a letter an axis, twice for a diagonal, ... for further axes; in "
-                                 "quotes where it has a comma: \"bhid,bhjd->bhij\""}},
-          .min_inputs = 1,
-          .max_inputs = -1,
-          .infer = infer_einsum,
-          .lowering = {.stowage = {forward_einsum<CopiedTurn>, backward_einsum<CopiedTurn>},
-                       .pytorch = {forward_einsum<ViewedTurn>, backward_einsum<ViewedTurn>}},
-          .autocast = AutocastClass::lower};
+  return {
+      .name = "einsum",
+      .doc = "sums of products of tensors by an equation of letters, an axis each",
+      .attributes = {{.name = "equation",
+                      .type = AttributeType::text,
+                      .doc = "a letter an axis, twice for a diagonal, ... for further axes; in "
+                             "quotes where it has a comma: \"bhid,bhjd->bhij\""}},
+      .min_inputs = 1,
+      .max_inputs = -1,
+      .infer = infer_einsum,
+      .lowering = {.stowage = {forward_einsum<CopyPermutation>, backward_einsum<CopyPermutation>},
+                   .pytorch = {forward_einsum<ViewPermutation>, backward_einsum<ViewPermutation>}},
+      .autocast = AutocastClass::lower};
 }
 
 }  // namespace stowage

@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-/// All axes but the two in order, then `last`.
+/// The other axes in order, then `last`.
 std::vector<std::int64_t> diagonal_order(std::size_t rank, const DiagonalAxes& axes) {
   std::vector<std::int64_t> order;
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -39,7 +39,7 @@ TensorView axes_moved(OperatorLowering& lowering, const TensorView& view,
   return moved;
 }
 
-/// The last axis longer by `more` zeros.
+/// Appends `more` zeros to the last axis.
 TensorView last_axis_padded(OperatorLowering& lowering, const TensorView& view, std::int64_t more,
                             const std::string& suffix) {
   std::vector<std::int64_t> before(view.shape.size()), after(view.shape.size());
@@ -56,7 +56,7 @@ TensorView last_axis_padded(OperatorLowering& lowering, const TensorView& view, 
   return padded;
 }
 
-/// The first `length` places of the last axis.
+/// The first `length` elements of the last axis.
 TensorView last_axis_cut(OperatorLowering& lowering, const TensorView& view, std::int64_t length,
                          const std::string& suffix) {
   Attributes attributes;
@@ -69,7 +69,7 @@ TensorView last_axis_cut(OperatorLowering& lowering, const TensorView& view, std
   return cut;
 }
 
-/// A contiguous tensor with other axes in place of its last `replaced`.
+/// A view of a contiguous tensor in which other axes replace its last `replaced` ones.
 TensorView last_axes_seen(const TensorView& view, std::size_t replaced,
                           std::initializer_list<std::int64_t> by) {
   Shape shape(view.shape.begin(), view.shape.end() - static_cast<std::ptrdiff_t>(replaced));

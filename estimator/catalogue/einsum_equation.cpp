@@ -75,7 +75,7 @@ std::optional<std::string> result_problem(const std::string& result,
   return std::nullopt;
 }
 
-/// How many axes the ellipsis of an operand of `rank` axes stands for.
+/// The number of axes of the ellipsis in an operand of `rank` axes.
 tl::expected<std::size_t, std::string> ellipsis_axes(const std::string& labels, std::size_t rank) {
   constexpr std::size_t most = 10;  // digits
   const bool open = has_label(labels, ellipsis);
@@ -89,7 +89,7 @@ tl::expected<std::size_t, std::string> ellipsis_axes(const std::string& labels, 
   return rank - named;
 }
 
-/// Those of `labels` for which `holds`.
+/// The labels for which `holds` is true.
 template <class Holds>
 std::string labels_where(std::string_view labels, Holds holds) {
   std::string found;

@@ -15,7 +15,7 @@ using LabelSizes = std::map<char, Affine>;
 
 [[nodiscard]] Shape label_shape(std::string_view labels, const LabelSizes& sizes);
 [[nodiscard]] std::vector<std::size_t> ranks_of(std::span<const Shape> shapes);
-/// An axis of one element goes with any length. Refused: what does not go together.
+/// The size of each label; an axis of one element matches any size. Error: sizes that do not match.
 [[nodiscard]] tl::expected<LabelSizes, InferenceError> label_sizes(const EinsumEquation& equation,
                                                                    std::span<const Shape> shapes);
 

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/pytorch/kernel_scratch.hpp"
@@ -44,7 +44,7 @@ tl::expected<Inference, InferenceError> infer_embedding(const Attributes& attrib
   return result;
 }
 
-/// What the kernel keeps for itself, of the indices' size.
+/// Temporaries of the kernel, of the indices' size.
 StorageId index_scratch(OperatorLowering& lowering, std::string_view name,
                         const TensorView& indices) {
   return lowering.new_tensor(name, indices.shape, indices.type, StorageClass::workspace).storage;
@@ -70,13 +70,14 @@ void forward_embedding_pytorch(OperatorLowering& lowering) {
   emit_embedding(lowering, indices, std::move(temporaries));
 }
 
-/// The kernel's own tensors of the indices' size: `scratch_names`.
+/// Temporaries of the kernel, of the indices' size, called `scratch_names`.
 void emit_embedding_gradient(OperatorLowering& lowering,
                              std::span<const std::string_view> scratch_names) {
   if (!lowering.parameter_needs_gradient(0)) return;
   const TensorView indices = lowering.saved("indices");
-  const TensorView dy = as_read(lowering, Kernel::embedding_backward, 1, lowering.output_gradient(),
-                                lowering.output_gradient(), "grad.contiguous");
+  const TensorView dy =
+      argument_view(lowering, Kernel::embedding_backward, 1, lowering.output_gradient(),
+                    lowering.output_gradient(), "grad.contiguous");
   const TensorView dw = lowering.new_parameter_gradient(0);
   std::vector<StorageId> temporaries;
   for (const std::string_view name : scratch_names) {

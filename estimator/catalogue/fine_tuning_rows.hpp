@@ -1,5 +1,5 @@
-// Operators that no description names: those that the room `adapt` puts into a model's graph. They
-// are rows as the others are, outside the catalogue's list.
+// Operators that only the room `adapt` inserts into a model's graph. Their rows are like the
+// others, but not in the catalogue's list, so that no description can name them.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace stowage {
 
-/// An adapter's part, added as peft 0.21 does (tuners/lora/layer.py, Linear.forward):
+/// The sum of a layer's result and an adapter's, as in peft 0.21 (tuners/lora/layer.py,
+/// Linear.forward):
 ///   y = (result + factor * branch).to(result's format)
-/// Inputs: result, branch, and a tensor that the calling frame holds meanwhile: the branch's own
-/// copy of its input. Attribute `factor`.
+/// Inputs: result, branch, and the branch's own copy of its input, which the calling Python frame
+/// holds. Attribute `factor`.
 [[nodiscard]] const OperatorRow& adapter_sum_row();
 
-// Linear layers of quantised weights, which are never trained. Attributes `features`, `bias`; the
-// parameters are the bytes of the weight, [bias], then what they are dequantised with, as buffers.
+// Linear layers with quantised weights, which are never trained. Attributes `features`, `bias`.
+// Parameters: the bytes of the weight, [bias], then the tables for dequantising, as buffers.
 //
 //   4 bits   double_quant, format (nf4 or fp4): bytes [(n + 1) / 2, 1] of n values; a maximum of
 //            each 64 values and a code of 16; double: the maxima in 8 bits, one float32 of each 256
@@ -26,27 +27,28 @@ namespace stowage {
 [[nodiscard]] const OperatorRow& linear_4bit_row();
 [[nodiscard]] const OperatorRow& linear_8bit_row();
 [[nodiscard]] const OperatorRow& linear_float8_row();
-/// Such a weight of 4 or 8 bits in a format, without a layer: peft's dequantize_module_weight.
-/// Attributes `in`, `features`, `bits`, `double_quant`, `bias` (the layer has one); the parameters
-/// are the layer's.
+/// A quantised weight of 4 or 8 bits, dequantised without a product: peft's
+/// dequantize_module_weight. Attributes `in`, `features`, `bits`, `double_quant`, `bias` (the layer
+/// has one); the parameters are the layer's.
 [[nodiscard]] const OperatorRow& dequantised_weight_row();
 
-// What DoRA is made of, beside rows of the catalogue (peft 0.21, tuners/lora/dora.py).
+// Operators of DoRA that the catalogue does not have (peft 0.21, tuners/lora/dora.py).
 
 /// torch.eye: attribute `size`; without inputs.
 [[nodiscard]] const OperatorRow& identity_matrix_row();
-/// The norm of each row of w + factor * update; no gradient passes. Inputs: w, update, both
-/// [out, in]. Attribute `factor`.
+/// The norm of each row of w + factor * update, without a gradient. Inputs: w, update, both [out,
+/// in]. Attribute `factor`.
 [[nodiscard]] const OperatorRow& weight_norm_row();
-/// Inputs: variables of a Python function that returns here. They live until the kernel before has
-/// run; the result is the first, which nobody reads.
+/// The return of a Python function. Inputs: its variables, which live until the previous kernel has
+/// run. The output is the first input, and no operator reads it.
 [[nodiscard]] const OperatorRow& frame_end_row();
 /// Tensor.clone().
 [[nodiscard]] const OperatorRow& copied_row();
-/// x w^T, w without a gradient. Inputs: x, dropped out; w; the layer's own result, which stands for
-/// it where nothing is dropped out (an inference), and the bias to take from that.
+/// x w^T, without a gradient of w. Inputs: x after dropout; w; the layer's own result, and the bias
+/// to subtract from it. Without dropout (inference) the layer's result minus the bias is used
+/// instead of a product.
 [[nodiscard]] const OperatorRow& base_product_row();
-/// cross_entropy as torch.compile makes it, where the loss alone is compiled.
+/// cross_entropy when only the loss is compiled by torch.compile.
 [[nodiscard]] const OperatorRow& compiled_cross_entropy_row();
 
 }  // namespace stowage

@@ -230,8 +230,8 @@ Attributes replacement(const OperatorLowering& lowering) {
   return attributes;
 }
 
-/// `base`, the indices, and `value` as what is put there: for our kernel a tensor of it. PyTorch's
-/// has it as an argument; `base` stands in.
+/// The kernel's reads: `base`, the indices, and the value to put there. For our kernel it is a
+/// tensor; PyTorch's kernel takes a number, so `base` stands in for it.
 using ScatteredReads = std::vector<TensorView> (*)(OperatorLowering& lowering,
                                                    const std::string& suffix,
                                                    const TensorView& base,
@@ -264,7 +264,7 @@ void forward_scatter(OperatorLowering& lowering) {
   lowering.save("indices", indices);
 }
 
-/// Zeros where something was put; the source gets what arrives there.
+/// The base's gradient has zeros at the written elements; the source gets the gradient of those.
 template <ScatteredReads with_number>
 void backward_scatter(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient(), indices = lowering.saved("indices");

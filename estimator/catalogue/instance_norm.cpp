@@ -89,6 +89,8 @@ void average_running_statistics(OperatorLowering& lowering, const std::vector<Te
   }
 }
 
+/// Repeats weight, bias and running statistics for each sample, runs a batch norm over [1, batch *
+/// channels, ...], averages the running statistics over the batch, and saves what backward reads.
 void forward_instance_norm_pytorch(OperatorLowering& lowering) {
   std::vector<TensorView> repeats;
   if (has_scale_and_shift(lowering)) {
@@ -208,7 +210,7 @@ TensorView over_batch(OperatorLowering& lowering, const TensorView& x, std::stri
   return y;
 }
 
-/// kept += momentum * (now - kept)
+/// Emits kept += momentum * (now - kept).
 void update_running(OperatorLowering& lowering, const TensorView& kept, const TensorView& now,
                     const std::string& name) {
   const TensorView change =
@@ -223,7 +225,7 @@ void update_running_statistics(OperatorLowering& lowering, const TensorView& mea
                                const TensorView& rstd) {
   update_running(lowering, running(lowering, 0), over_batch(lowering, mean, "mean.over_batch"),
                  "running_mean");
-  // The variance is 1 / rstd^2 - eps; what runs is the unbiased one, n / (n - 1) of it.
+  // The variance is 1 / rstd^2 - eps; the running one is unbiased, n / (n - 1) times it.
   const TensorView inverse =
       lowering.new_tensor("inverse", rstd.shape, rstd.type, StorageClass::activation);
   Attributes power;

@@ -45,9 +45,9 @@ bool is_addmm(const OperatorLowering& lowering) {
          (lowering.input().shape.size() == 2 || is_contiguous(lowering.input()));
 }
 
-/// What is multiplied. A product with a weight that needs no gradient flattens its input only where
-/// a view does (should_fold in ATen/native/LinearAlgebra.cpp), and is then one of many matrices,
-/// whose outer axes have to merge.
+/// The operand of the product. With a weight that needs no gradient, the input is flattened only if
+/// a view can do it (should_fold in ATen/native/LinearAlgebra.cpp); else the product is batched,
+/// and the outer axes must merge.
 TensorView multiplied_by_weight(OperatorLowering& lowering) {
   const TensorView& x = lowering.input();
   if (x.shape.size() > 2 && lowering.training() && !lowering.parameter_needs_gradient(0)) {
@@ -71,7 +71,7 @@ void forward_linear(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient()) lowering.save("weight", w);
 }
 
-/// The rule's kernels, in an order that the kernel set chooses.
+/// The kernels of the backward rule; each kernel set calls them in its own order.
 class LinearBackward {
  public:
   explicit LinearBackward(OperatorLowering& lowering)
@@ -102,7 +102,8 @@ class LinearBackward {
     if (KernelNode* node = emit_bias_gradient(lowering_, dy_, features)) last_ = node;
   }
 
-  /// The flattening that copied the gradient is a node of its own, which has let go of it.
+  /// The flattening that copied the gradient is a separate autograd node, which has released it by
+  /// now.
   void hold() {
     if (last_ == nullptr || dy_.storage == lowering_.output_gradient().storage) return;
     lowering_.hold_by_hand();

@@ -54,7 +54,7 @@ class Chain {
   StorageClass storage_class_ = StorageClass::activation;
 };
 
-/// The squares with zeros before and after the channels: [batch, channels + size - 1, ...].
+/// The shape of the squares padded along the channels: [batch, channels + size - 1, ...].
 Shape padded_shape(const OperatorLowering& lowering) {
   Shape shape = lowering.input().shape;
   shape[1] = shape[1] + Affine(lowering.attributes().integer("size") - 1);

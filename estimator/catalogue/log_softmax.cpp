@@ -1,7 +1,7 @@
 // log_softmax: like softmax, it saves its result.
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -34,7 +34,7 @@ Attributes softmax_axis(const OperatorLowering& lowering) {
 // Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
 // first (ATen/native/SoftMax.cpp).
 void forward_log_softmax(OperatorLowering& lowering) {
-  TensorView x = input_as_read(lowering, Kernel::log_softmax_forward);
+  TensorView x = input_view(lowering, Kernel::log_softmax_forward);
   if (x.type != DataType::float16) x = lowering.cast(x, lowering.output_type().type, "input.cast");
   const TensorView y = lowering.new_output();
   lowering.emit(Kernel::log_softmax_forward, "forward", {x}, {y},
@@ -47,8 +47,8 @@ void forward_log_softmax(OperatorLowering& lowering) {
 void backward_log_softmax(OperatorLowering& lowering) {
   lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView dy =
-      as_read(lowering, Kernel::log_softmax_backward, 1, lowering.output_gradient(),
-              lowering.saved("result"), "grad.contiguous");
+      argument_view(lowering, Kernel::log_softmax_backward, 1, lowering.output_gradient(),
+                    lowering.saved("result"), "grad.contiguous");
   const DataType input = lowering.input().type;
   const TensorView dx =
       lowering.new_tensor("grad_input", dy.shape, input == DataType::float16 ? input : dy.type,

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/fine_tuning_rows.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -83,7 +83,7 @@ void forward_compiled(OperatorLowering& lowering) {
 
 void forward_two_kernels(OperatorLowering& lowering) {
   if (is_smoothed(lowering)) return forward_smoothed_cross_entropy(lowering);
-  const TensorView given = input_as_read(lowering, Kernel::log_softmax_forward);
+  const TensorView given = input_view(lowering, Kernel::log_softmax_forward);
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const DataType loss_type = lowering.output_type().type;
   const bool upcast = lowering.attributes().boolean("upcast");
@@ -131,11 +131,11 @@ struct NllArguments {
 };
 
 NllArguments nll_arguments(OperatorLowering& lowering) {
-  return {input_as_read(lowering, Kernel::nll_loss_forward),
+  return {input_view(lowering, Kernel::nll_loss_forward),
           lowering.contiguous(lowering.input(1), "target.contiguous"), new_loss(lowering)};
 }
 
-/// `writes`: the loss and what else the set's kernel writes.
+/// `writes`: the loss and the other results of the kernel set's kernel.
 void emit_nll(OperatorLowering& lowering, const NllArguments& in,
               const std::vector<TensorView>& writes) {
   lowering.emit(Kernel::nll_loss_forward, "forward", {in.logp, in.target}, writes,

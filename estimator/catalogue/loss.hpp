@@ -1,8 +1,8 @@
-// What the losses share, and the sum of several.
+// Functions that the losses share, and the sum of several losses.
 //
-// A loss is a scalar, weight times a mean. In PyTorch its backward starts from the gradient of the
-// scalar, a one for the loss on which backward() is called; our executor's kernels take what the
-// mean is to be multiplied by as a number, so that no scalar flows back.
+// A loss is a scalar: weight times a mean. In PyTorch its backward pass starts from the scalar's
+// gradient, which is 1 for the loss on which backward() is called. Our executor's kernels take the
+// factor of the mean as an attribute, so no gradient tensor of the scalar exists.
 #pragma once
 
 #include "estimator/model/operator_row.hpp"
@@ -10,16 +10,18 @@
 
 namespace stowage {
 
-/// `weight`, which every loss has.
+/// The attribute `weight` of every loss.
 [[nodiscard]] AttributeSpec weight_attribute();
 
-/// The scalar that the loss's kernel writes: the output, unless a weight stands between them.
+/// Makes the scalar that the loss's kernel writes: the output, or a temporary to be multiplied by
+/// the weight.
 TensorView new_loss(OperatorLowering& lowering);
-/// Multiplies by the weight, if there is one.
+/// Multiplies the scalar by the weight, if there is one.
 void finish_loss(OperatorLowering& lowering, const TensorView& loss);
-/// PyTorch: the gradient of the scalar that the kernel wrote.
+/// In PyTorch: the gradient of the scalar that the kernel wrote.
 TensorView loss_gradient(OperatorLowering& lowering);
-/// `scale` of a backward kernel of our executor: the weight, of a step of one micro-batch.
+/// The attribute `scale` of our executor's backward kernel: the weight, in a step of one
+/// micro-batch.
 [[nodiscard]] Attributes gradient_scale(const OperatorLowering& lowering);
 
 /// PyTorch's cross_entropy with label_smoothing (smoothed_cross_entropy.cpp).

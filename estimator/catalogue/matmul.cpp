@@ -67,7 +67,7 @@ Attributes transposes(bool a, bool b) {
   return attributes;
 }
 
-/// The matrices of an operand, [batch..., rows, columns], as the operator multiplies them.
+/// An operand as matrices [batch..., rows, columns], transposed if the attributes say so.
 TensorView oriented(const TensorView& view, bool transposed) {
   if (!transposed) return view;
   std::vector<std::int64_t> axes;
@@ -76,7 +76,7 @@ TensorView oriented(const TensorView& view, bool transposed) {
   return permuted(view, axes);
 }
 
-/// Repeated along the leading axes of `y`, without a copy.
+/// A view that repeats the matrices along the leading axes of `y`.
 TensorView broadcast_over_batches(const TensorView& view, const Shape& y) {
   TensorView result = view;
   const std::size_t lead = y.size() - view.shape.size();
@@ -107,7 +107,7 @@ bool is_batched(const OperatorLowering& lowering) {
   return lowering.input(0).shape.size() > 2 && lowering.input(1).shape.size() > 2;
 }
 
-/// What PyTorch's autocast hands to the product: the operands as they are turned, converted.
+/// The operands that PyTorch's product gets: transposed by the script, then converted by autocast.
 TensorView factor_view(OperatorLowering& lowering, int i, bool transposed) {
   return lowering.cast(oriented(lowering.input(i), transposed), lowering.output_type().type,
                        fmt::format("input{}.cast", i));
@@ -133,8 +133,8 @@ void forward_batched(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
 }
 
-/// The gradient of an operand on its way from the bmm to the operator's input: a view of the bmm's
-/// result, summed where the operand was repeated, converted where autocast did, turned back.
+/// The gradient of an operand from the bmm to the operator's input: a view of the bmm's result,
+/// summed if the operand was repeated, converted if autocast did, and transposed back.
 struct OperandGradient {
   int input = 0;
   bool turned = false;
@@ -156,8 +156,9 @@ OperandGradient unmerged(OperatorLowering& lowering, int i, const TensorView& gr
   return {i, turned, sum};
 }
 
-/// In the engine's order, the latest node first: the product's own views of the second operand and
-/// of the first, the conversions of the first and of the second, then the script's transpositions.
+/// Passes the gradients on in the engine's order, the latest node first: the product's views of the
+/// second operand and of the first, the conversions of the first and of the second, then the
+/// script's transpositions.
 void give_operands(OperatorLowering& lowering, std::vector<OperandGradient> second_first) {
   std::vector<OperandGradient> converted, turned;
   for (auto& gradient : second_first) {
@@ -230,8 +231,8 @@ void forward_one_product(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(0)) lowering.save("mat2", b);
 }
 
-/// `holds_operands`: each product holds what the operator's autograd node does, its gradient and
-/// what it saved.
+/// `holds_operands`: each product holds what the operator's autograd node holds: the arrived
+/// gradient and the saved tensors.
 void backward_products(OperatorLowering& lowering, bool holds_operands) {
   const bool ta = lowering.attributes().boolean("transpose_a");
   const bool tb = lowering.attributes().boolean("transpose_b");

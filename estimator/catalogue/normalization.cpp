@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 
@@ -96,7 +96,7 @@ tl::expected<Inference, InferenceError> infer_layer_norm(const Attributes& attri
   return result;
 }
 
-/// Our executor's kernels want a bias beside a weight.
+/// Our executor's kernels need a bias if there is a weight.
 TensorView zero_bias(OperatorLowering& lowering) {
   const TensorView weight = lowering.parameter(0);
   TensorView bias =
@@ -108,7 +108,7 @@ TensorView zero_bias(OperatorLowering& lowering) {
 }
 
 std::vector<TensorView> norm_arguments(OperatorLowering& lowering, Kernel kernel) {
-  std::vector<TensorView> reads{input_as_read(lowering, kernel)};
+  std::vector<TensorView> reads{input_view(lowering, kernel)};
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   return reads;
 }
@@ -141,7 +141,7 @@ void forward_layer_norm_pytorch(OperatorLowering& lowering) {
   emit_layer_norm(lowering, norm_arguments(lowering, Kernel::layer_norm_forward));
 }
 
-/// What the backward kernel writes beside the input's gradient.
+/// The results of the backward kernel besides the input's gradient.
 struct AffineWrites {
   std::vector<TensorView> gradients;
   std::vector<TensorView> unused = {};
@@ -149,10 +149,10 @@ struct AffineWrites {
 
 void backward_statistics_norm(OperatorLowering& lowering, Kernel kernel,
                               AffineWrites (*affine_writes)(OperatorLowering& lowering)) {
-  const TensorView x = as_read(lowering, kernel, 0, lowering.saved("input"),
-                               lowering.saved("input"), "backward.input");
+  const TensorView x = argument_view(lowering, kernel, 0, lowering.saved("input"),
+                                     lowering.saved("input"), "backward.input");
   const TensorView dy =
-      as_read(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
+      argument_view(lowering, kernel, 1, lowering.output_gradient(), x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (lowering.parameter_count() > 0) reads.push_back(lowering.parameter(0));
@@ -173,7 +173,7 @@ AffineWrites gradients_alone(OperatorLowering& lowering) {
   return {make(lowering)};
 }
 
-/// Our executor's kernels have a bias beside the weight.
+/// Our executor's kernels have a bias if there is a weight.
 AffineWrites gradients_with_bias(OperatorLowering& lowering) {
   AffineWrites writes{all_affine_gradients(lowering)};
   if (writes.gradients.size() == 1) {

@@ -1,5 +1,5 @@
-// Which kernels an operator calls: those of its example (catalogue/operator_example.hpp), lowered
-// for our own executor.
+// The kernels that an operator calls: those of its example (operator_example.hpp), lowered for our
+// own executor.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace stowage {
 
-/// When a step calls the kernel; `inference` where only an inference does, as batch normalization
-/// by its running statistics.
+/// When a step calls the kernel. `inference`: only inference calls it, as batch normalization with
+/// running statistics.
 enum class CallTime { forward, backward, inference };
 [[nodiscard]] std::string_view to_string(CallTime time);  ///< "forward", ...
 
@@ -21,8 +21,8 @@ struct OperatorKernel {
   bool operator==(const OperatorKernel&) const = default;
 };
 
-/// Each once, in the order of their first calls; other settings of its attributes may call others.
-/// Empty where the operator makes a view or nothing at all. Precondition: the row has an example.
+/// Each kernel once, in the order of first calls. With other attributes the operator may call other
+/// kernels. Empty: the operator makes a view or nothing. Precondition: the row has an example.
 [[nodiscard]] std::vector<OperatorKernel> operator_kernels(const OperatorRow& row);
 
 }  // namespace stowage

@@ -18,7 +18,7 @@ namespace stowage {
 
 namespace {
 
-/// One number an axis of the input, from the first.
+/// One number per axis of the input, from the first.
 struct Margins {
   std::vector<std::int64_t> before, after;
   std::size_t first = 0;  ///< the first axis that the attributes speak of
@@ -130,13 +130,13 @@ void forward_padding_pytorch(OperatorLowering& lowering) {
   if (mirrors(lowering)) lowering.save("input", lowering.input());
 }
 
-/// A wrapped side: its part of the result, along one axis.
+/// A wrapped side: its range in the result, along one axis.
 struct Side {
   std::size_t axis;
   std::int64_t margin;
 };
 
-/// In the order of _pad_circular: the last axis first, before and then after.
+/// The sides in the order of _pad_circular: the last axis first, and before it after.
 std::vector<Side> wrapped_sides(const Margins& found) {
   std::vector<Side> sides;
   for (std::size_t axis = found.before.size(); axis-- > found.first;) {

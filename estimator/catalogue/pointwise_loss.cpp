@@ -53,9 +53,10 @@ void forward_one(OperatorLowering& lowering) {
   finish_loss(lowering, loss);
 }
 
-// The mean of a symmetric function: the target's gradient, where it has one, is the input's with
+// For the mean of a symmetric function, the target's gradient (if it needs one) is the input's with
 // the two exchanged.
-/// `gradient`: of the loss, where the kernel set has one. `temporary`: of dx's size, "" for none.
+/// `gradient`: the gradient of the loss, if the kernel set has one. `temporary`: the name of a
+/// temporary of dx's size; "": none.
 template <Kernel kernel>
 void emit_gradients(OperatorLowering& lowering, const std::vector<TensorView>& gradient,
                     std::string_view temporary) {
@@ -102,7 +103,7 @@ template <Kernel forward, Kernel backward>
 constexpr LoweringRules pytorch_rules{forward_one<forward>,
                                       backward_pointwise_loss_pytorch<backward>};
 
-// A tensor of the input's shape on the way, and the kernel that makes it.
+// Makes an intermediate tensor of the input's shape, and emits its kernel.
 TensorView loss_step(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                      std::vector<TensorView> reads, std::vector<StorageId> temporaries = {},
                      StorageClass storage_class = StorageClass::activation) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "estimator/base/bytes.hpp"
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/convolution.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
@@ -79,13 +79,13 @@ Affine window_flops(const OperatorLowering& lowering) {
   return flops;
 }
 
-/// AdaptiveMaxPooling2d.cu knows contiguous tensors only, and copies what does not lie so.
+/// AdaptiveMaxPooling2d.cu works on contiguous tensors only, and copies others.
 bool works_contiguously(Kernel kernel) {
   return kernel == Kernel::adaptive_max_pool_forward ||
          kernel == Kernel::adaptive_max_pool_backward;
 }
 
-/// What a kernel writes that ends up in `result`: the same, or a contiguous tensor that is copied.
+/// The tensor that the kernel writes: `result`, or a contiguous one that is then copied to it.
 TensorView written_to(OperatorLowering& lowering, const TensorView& result, bool contiguous,
                       std::string_view suffix) {
   if (!contiguous || is_contiguous(result)) return result;
@@ -124,7 +124,7 @@ void forward_max_pool_stowage(OperatorLowering& lowering, Kernel kernel, NodeExt
 void forward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = pools_channels_last(kernel, lowering.input());
   const bool contiguous = works_contiguously(kernel);
-  const TensorView x = input_as_read(lowering, kernel);
+  const TensorView x = input_view(lowering, kernel);
   const TensorView y = make_pooled_output(lowering, channels_last);
   const TensorView indices = laid_out(
       lowering.new_tensor("indices", y.shape, DataType::int64, StorageClass::saved_auxiliary),
@@ -152,11 +152,11 @@ void backward_max_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeEx
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
   const TensorView& input = lowering.saved("input");
   const TensorView dy =
-      as_read(lowering, kernel, 2, lowering.output_gradient(), input, "grad.contiguous");
+      argument_view(lowering, kernel, 2, lowering.output_gradient(), input, "grad.contiguous");
   const TensorView places =
-      as_read(lowering, kernel, 1, lowering.saved("indices"), input, "indices.contiguous");
+      argument_view(lowering, kernel, 1, lowering.saved("indices"), input, "indices.contiguous");
   const TensorView made = written_to(lowering, dx, contiguous, "grad_input.contiguous");
-  const TensorView x = as_read(lowering, kernel, 0, input, input, "backward.input");
+  const TensorView x = argument_view(lowering, kernel, 0, input, input, "backward.input");
   lowering.emit(kernel, "backward", {x, places, dy}, {made}, std::move(extras));
   copy_back(lowering, made, dx, "grad_input.copy");
   give_pool_gradient_pytorch(lowering, dx);
@@ -171,8 +171,8 @@ void backward_average_pool_stowage(OperatorLowering& lowering, Kernel kernel, No
 void backward_average_pool_pytorch(OperatorLowering& lowering, Kernel kernel, NodeExtras extras) {
   const bool channels_last = pools_channels_last(kernel, lowering.input());
   const TensorView dx = laid_out(lowering.new_input_gradient(), channels_last);
-  const TensorView dy =
-      as_read(lowering, kernel, 0, lowering.output_gradient(), lowering.input(), "grad.contiguous");
+  const TensorView dy = argument_view(lowering, kernel, 0, lowering.output_gradient(),
+                                      lowering.input(), "grad.contiguous");
   lowering.emit(kernel, "backward", {dy}, {dx}, std::move(extras));
   give_pool_gradient_pytorch(lowering, dx);
 }
@@ -198,7 +198,7 @@ void forward_pooling_average_stowage(OperatorLowering& lowering) {
 
 void forward_pooling_average_pytorch(OperatorLowering& lowering) {
   const bool channels_last = pools_channels_last(Kernel::avg_pool_forward, lowering.input());
-  const TensorView x = input_as_read(lowering, Kernel::avg_pool_forward);
+  const TensorView x = input_view(lowering, Kernel::avg_pool_forward);
   const TensorView y = make_pooled_output(lowering, channels_last);
   lowering.emit(Kernel::avg_pool_forward, "forward", {x}, {y}, window_extras(lowering));
   lowering.save("input", lowering.input());  // though only its sizes are needed

@@ -113,7 +113,8 @@ NodeExtras with_attribute(std::string_view name, AttributeValue value, Affine fl
   return extras;
 }
 
-/// A tensor that a library's function makes for itself: for the planner one as any other.
+/// Makes a tensor that a library's function allocates internally; the planner treats it like any
+/// other.
 TensorView own_tensor(OperatorLowering& lowering, std::string_view name, const Shape& shape,
                       DataType type) {
   return lowering.new_tensor(name, shape, type, StorageClass::activation);
@@ -127,8 +128,8 @@ void emit_dequantised_rows(OperatorLowering& lowering, std::string_view pass,
                 std::move(extras));
 }
 
-/// The maxima of the blocks; where they are quantised themselves, PyTorch's runtime adds the offset
-/// (in forward out of place).
+/// The maxima of the blocks. If they are quantised too, they are dequantised first, and PyTorch
+/// adds the offset (in forward out of place).
 TensorView maxima(OperatorLowering& lowering, std::string_view pass) {
   const int at = first_state(lowering);
   const TensorView& absmax = lowering.parameter(at);

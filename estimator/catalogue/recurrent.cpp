@@ -73,6 +73,8 @@ std::vector<ParameterSpec> recurrent_parameters(const RecurrentNetwork& n) {
   return all;
 }
 
+/// Checks the input and the initial states, then gives the shapes of the result and of the final
+/// states, the parameters, and the operations of all products.
 tl::expected<Inference, InferenceError> infer_recurrent(const Attributes& attributes,
                                                         std::span<const TensorType> inputs) {
   const TensorType& x = inputs[0];

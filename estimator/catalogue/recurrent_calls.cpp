@@ -60,8 +60,8 @@ void append_parameters(const OperatorLowering& lowering, std::vector<TensorView>
 }
 
 TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, const Shape& shape,
-                         StorageClass unasked) {
-  const TensorView zeros = lowering.new_tensor(name, shape, lowering.input().type, unasked);
+                         StorageClass unused_class) {
+  const TensorView zeros = lowering.new_tensor(name, shape, lowering.input().type, unused_class);
   Attributes value;
   value.set("value", 0.0);
   lowering.emit(Kernel::fill, fmt::format("backward.{}", name), {}, {zeros}, {.attributes = value});
@@ -70,26 +70,26 @@ TensorView zero_gradient(OperatorLowering& lowering, std::string_view name, cons
 
 namespace {
 
-TensorView result_gradient(OperatorLowering& lowering, StorageClass unasked) {
+TensorView result_gradient(OperatorLowering& lowering, StorageClass unused_class) {
   if (lowering.has_output_gradient(0)) return lowering.output_gradient(0);
-  return zero_gradient(lowering, "grad_output", lowering.output_type(0).shape, unasked);
+  return zero_gradient(lowering, "grad_output", lowering.output_type(0).shape, unused_class);
 }
 
 }  // namespace
 
 std::vector<TensorView> backward_reads(OperatorLowering& lowering, const RecurrentNetwork& n,
-                                       StorageClass unasked) {
+                                       StorageClass unused_class) {
   std::vector<TensorView> reads{lowering.saved("input"), lowering.saved("h0")};
   if (n.has_cell_state()) reads.push_back(lowering.saved("c0"));
   append_parameters(lowering, reads);
   reads.push_back(lowering.saved("output"));
   reads.push_back(lowering.saved("reserve"));
-  reads.push_back(result_gradient(lowering, unasked));
+  reads.push_back(result_gradient(lowering, unused_class));
   return reads;
 }
 
 std::vector<TensorView> backward_writes(OperatorLowering& lowering, const RecurrentNetwork& n,
-                                        StorageClass unasked) {
+                                        StorageClass unused_class) {
   std::vector<TensorView> writes{lowering.new_input_gradient(0)};
   const std::vector<Shape> shapes = n.has_cell_state()
                                         ? std::vector<Shape>{n.hidden_state(), n.cell_state()}
@@ -99,7 +99,7 @@ std::vector<TensorView> backward_writes(OperatorLowering& lowering, const Recurr
     writes.push_back(input < lowering.input_count()
                          ? lowering.new_input_gradient(input)
                          : lowering.new_tensor(i == 0 ? "grad_h0" : "grad_c0", shapes[i],
-                                               lowering.input().type, unasked));
+                                               lowering.input().type, unused_class));
   }
   return writes;
 }

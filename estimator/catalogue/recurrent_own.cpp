@@ -73,18 +73,18 @@ void forward_own_network(OperatorLowering& lowering) {
 }
 
 void backward_own_network(OperatorLowering& lowering) {
-  constexpr StorageClass unasked = StorageClass::activation_gradient;
+  constexpr StorageClass unused_class = StorageClass::activation_gradient;
   const RecurrentNetwork n = network_of(lowering);
-  std::vector<TensorView> reads = backward_reads(lowering, n, unasked);
+  std::vector<TensorView> reads = backward_reads(lowering, n, unused_class);
   const bool states = lowering.attributes().boolean("states");
   const bool cell = states && n.has_cell_state() && lowering.has_output_gradient(2);
   if (states && lowering.has_output_gradient(1)) {
     reads.push_back(lowering.output_gradient(1));
   } else if (cell) {
-    reads.push_back(zero_gradient(lowering, "grad_hn", n.hidden_state(), unasked));
+    reads.push_back(zero_gradient(lowering, "grad_hn", n.hidden_state(), unused_class));
   }
   if (cell) reads.push_back(lowering.output_gradient(2));
-  std::vector<TensorView> writes = backward_writes(lowering, n, unasked);
+  std::vector<TensorView> writes = backward_writes(lowering, n, unused_class);
   const std::vector<TensorView> weights = weight_gradients(lowering);
   std::vector<TensorView> all = writes;
   all.insert(all.end(), weights.begin(), weights.end());

@@ -1,4 +1,4 @@
-// Axes that an operator reduces: its attributes `axes` and `keep`.
+// The axes that an operator reduces: its attributes `axes` and `keep`.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace stowage {
 
-/// By axis of x, whether it is reduced: those written, or all.
+/// By axis of x, whether it is reduced. Without `axes` all are.
 [[nodiscard]] tl::expected<std::vector<bool>, InferenceError> reduced_axes(
     const Attributes& attributes, const Shape& x);
-/// x without the reduced axes, or, kept, with them as ones.
+/// The shape of the result: x without the reduced axes, or with length 1 for them if `keep`.
 [[nodiscard]] Shape reduced_shape(const Shape& x, const std::vector<bool>& reduced, bool keep);
 
-/// Of a floating-point input: a result of its type, `flops` for each element of the input.
+/// Shape rule for a floating-point input: a result of its type, and `flops` operations per element
+/// of the input.
 [[nodiscard]] tl::expected<Inference, InferenceError> infer_over_axes(
     const Attributes& attributes, std::span<const TensorType> inputs, std::int64_t flops);
 
-/// As kernels take them: from 0, in rising order.
+/// The reduced axes for a kernel: counted from 0, ascending.
 [[nodiscard]] std::vector<std::int64_t> reduced_axis_list(const OperatorLowering& lowering);
-/// `view`, of the output's shape, with the reduced axes back, as ones.
+/// `view`, which has the output's shape, with the reduced axes inserted as axes of length 1.
 [[nodiscard]] TensorView with_reduced_axes(const OperatorLowering& lowering, TensorView view);
 
 [[nodiscard]] std::vector<AttributeSpec> reduced_axes_attributes();

@@ -1,4 +1,4 @@
-// mean and sum over axes, and expand, the other way round. Nothing is saved. In PyTorch an expanded
+// mean and sum over axes, and expand, their inverse. Nothing is saved. In PyTorch an expanded
 // tensor is a view whose repeated axes have a stride of 0; so is the gradient of a sum, while that
 // of a mean is divided into a new tensor.
 #include <fmt/format.h>
@@ -60,7 +60,8 @@ TensorView broadcast_to(TensorView view, const Shape& shape) {
   return view;
 }
 
-/// Writes `dy`, with the reduced axes back, repeated into `dx`; of a mean in its share.
+/// Repeats `dy`, with the reduced axes inserted, into `dx`; for a mean divided by the number of
+/// elements.
 void emit_repetition(OperatorLowering& lowering, const TensorView& dy, const TensorView& dx) {
   const Shape& shape = lowering.input().shape;
   const auto reduced = *reduced_axes(lowering.attributes(), shape);

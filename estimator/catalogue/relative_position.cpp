@@ -60,13 +60,13 @@ TensorView transposed_pairs(const TensorView& view, const Pairs& n) {
   return contiguous_view(view.storage, {n.heads, n.pairs}, view.type);
 }
 
-/// The same as a row a pair.
+/// The same with one row per pair.
 TensorView pair_rows(const TensorView& view, const Pairs& n) {
   const std::vector<std::int64_t> swap{1, 0};
   return permuted(transposed_pairs(view, n), swap);
 }
 
-/// Looks the rows up and lays them out as [1, heads, queries, keys].
+/// Emits the look-up of the rows and their transposition to [1, heads, queries, keys].
 void look_up(OperatorLowering& lowering, const TensorView& index) {
   const Pairs n = pairs_of(lowering);
   const TensorView rows = lowering.new_tensor(

@@ -72,7 +72,7 @@ RepeatedShapes interleave_shapes(const OperatorLowering& lowering) {
   return shapes;
 }
 
-/// The contiguous `view` under a shape of as many elements.
+/// The contiguous `view` reshaped.
 TensorView seen_as(const TensorView& view, const Shape& shape) {
   TensorView seen = contiguous_view(view.storage, shape, view.type);
   seen.is_view = view.is_view;

@@ -93,11 +93,10 @@ Attributes kernel_mode(const OperatorLowering& lowering) {
   return attributes;
 }
 
-// PyTorch's results lie as what they are made of, except for some gradients; few kernels work so,
-// and the others go through contiguous copies within themselves (ATen/native/cuda/UpSample*.cu).
+// PyTorch's results have their input's memory order, except for some gradients. Few kernels support
+// this; the others make contiguous copies internally (ATen/native/cuda/UpSample*.cu).
 
-/// How many channels an image needs to be worked on with its channels innermost; 0: any strides
-/// will do.
+/// How many channels an image needs for the channels-last kernel; 0: the kernel takes any strides.
 std::int64_t channels_wanted(std::string_view mode, std::size_t rank) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   if (mode == "bicubic" || mode == "trilinear") return 0;
@@ -109,12 +108,12 @@ void emit_upsample(OperatorLowering& lowering, Kernel kernel, std::string_view n
                    const TensorView& given, const TensorView& result, const Shape& larger) {
   const std::int64_t wanted =
       channels_wanted(lowering.attributes().text("mode"), result.shape.size());
-  const bool as_it_lies =
+  const bool unchanged =
       !is_contiguous(result) && (wanted == 0 || !(result.shape[1].constant < wanted));
   const TensorView x = wanted == 0 ? given
                                    : lowering.contiguous_within(
-                                         given, fmt::format("{}.contiguous", name), as_it_lies);
-  const bool copied = !as_it_lies && !is_contiguous(result);
+                                         given, fmt::format("{}.contiguous", name), unchanged);
+  const bool copied = !unchanged && !is_contiguous(result);
   const TensorView made = copied ? lowering.new_tensor(fmt::format("{}.result", name), result.shape,
                                                        result.type, StorageClass::workspace)
                                  : result;
@@ -179,7 +178,7 @@ tl::expected<Inference, InferenceError> infer_unshuffle(const Attributes& attrib
   return result;
 }
 
-/// The same elements; PyTorch takes what has its channels innermost apart without a copy.
+/// A view of the same elements; PyTorch needs no copy for channels last.
 TensorView taken_apart(OperatorLowering& lowering, const TensorView& x, const Shape& shape,
                        std::string_view suffix) {
   if (const auto same = reshaped(x, shape)) return *same;

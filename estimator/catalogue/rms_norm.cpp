@@ -9,7 +9,7 @@
 // last. Our executor runs all of them as one kernel.
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/normalization.hpp"
 #include "estimator/catalogue/rms_norm_composite.hpp"
 #include "estimator/catalogue/rows.hpp"
@@ -43,7 +43,7 @@ bool is_composite_rms_norm(const OperatorLowering& lowering) {
 // One kernel.
 
 void forward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = input_as_read(lowering, Kernel::rms_norm_forward);
+  const TensorView x = input_view(lowering, Kernel::rms_norm_forward);
   std::vector<TensorView> reads{x};
   if (has_rms_norm_scale(lowering)) reads.push_back(lowering.parameter(0));
   const TensorView y = lowering.new_output();
@@ -59,10 +59,11 @@ void forward_rms_norm_fused(OperatorLowering& lowering) {
 
 template <MakeGradients make>
 void backward_rms_norm_fused(OperatorLowering& lowering) {
-  const TensorView x = as_read(lowering, Kernel::rms_norm_backward, 0, lowering.saved("input"),
-                               lowering.saved("input"), "backward.input");
-  const TensorView dy = as_read(lowering, Kernel::rms_norm_backward, 1, lowering.output_gradient(),
-                                x, "grad.contiguous");
+  const TensorView x =
+      argument_view(lowering, Kernel::rms_norm_backward, 0, lowering.saved("input"),
+                    lowering.saved("input"), "backward.input");
+  const TensorView dy = argument_view(lowering, Kernel::rms_norm_backward, 1,
+                                      lowering.output_gradient(), x, "grad.contiguous");
   const TensorView dx = lowering.new_input_gradient();
   std::vector<TensorView> reads{x, dy};
   if (has_rms_norm_scale(lowering)) reads.push_back(lowering.parameter(0));

@@ -38,7 +38,8 @@ TensorView run(OperatorLowering& lowering, RmsNormStep step, const Shape& shape,
   return y;
 }
 
-/// Of the normalized input: as it is multiplied by the statistic, and as the weight multiplies it.
+/// The formats of the normalized input: in the product with the statistic, and in that with the
+/// weight.
 struct RmsNormFormats {
   DataType product = DataType::float32, kept = DataType::float32;
 };
@@ -52,8 +53,8 @@ RmsNormFormats formats_of(const OperatorLowering& lowering) {
   return {product, element_size(weight) == 2 ? weight : product};
 }
 
-/// The product with the statistic, in the format of what comes behind; the last call where there is
-/// no weight.
+/// Emits the product with the statistic, in the format of the next operation; it is the last call
+/// if there is no weight.
 TensorView multiplied_by_rstd(OperatorLowering& lowering, const TensorView& factor,
                               const TensorView& rstd, std::vector<StorageId>& locals) {
   const RmsNormFormats formats = formats_of(lowering);
@@ -76,7 +77,7 @@ TensorView multiplied_by_rstd(OperatorLowering& lowering, const TensorView& fact
   return narrow;
 }
 
-/// The product with 1 + weight, and its conversion.
+/// Emits the product with 1 + weight, and its conversion.
 void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& normalized) {
   const TensorView weight = lowering.parameter(0);
   const TensorView wide = lowering.cast(weight, DataType::float32, "weight.wide");
@@ -97,7 +98,7 @@ void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& nor
                 {.holds = {lowering.input().storage}});
 }
 
-/// `gradient` in another format, as the engine or the backward of a conversion converts it.
+/// `gradient` converted to another format, by the engine or by the backward of a conversion.
 TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient, DataType type,
                          std::string_view suffix) {
   if (gradient.type == type) return gradient;
@@ -105,7 +106,7 @@ TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient,
              StorageClass::activation_gradient);
 }
 
-/// Backward of the multiplication by the weight: the gradient of what it multiplied.
+/// Backward of the product with the weight: returns the gradient of the other factor.
 TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, DataType kept) {
   const TensorView w = lowering.parameter(0);
   const auto emit = [&](RmsNormStep step) {
@@ -125,7 +126,7 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
   return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
-/// The same of the multiplication by 1 + weight.
+/// As above, for the product with 1 + weight.
 TensorView one_plus_weight_backward(OperatorLowering& lowering, const TensorView& given) {
   const TensorView dy = cast_gradient(lowering, given, DataType::float32, "backward.output.wide");
   const TensorView factor = lowering.saved("weight");
@@ -156,7 +157,7 @@ TensorView one_plus_weight_backward(OperatorLowering& lowering, const TensorView
   return scaled;
 }
 
-/// The gradient that comes to x through the mean of its squares; `grad_rstd` is the statistic's.
+/// The gradient of x through the mean of its squares. `grad_rstd`: the gradient of the statistic.
 TensorView through_statistic(OperatorLowering& lowering, const TensorView& grad_rstd) {
   const TensorView x = lowering.saved("input");
   const TensorView rstd = lowering.saved("rstd");

@@ -1,6 +1,6 @@
-// The RMS norms that language models of transformers write in operators: lowered one by one, with
-// autograd's lifetimes. `implementation` composite and composite_t5 of rms_norm, and
-// rms_norm_plus_one (rms_norm.cpp says how the three differ).
+// RMS norms that language models of transformers write as several tensor operations: lowered one
+// operation at a time, with autograd's lifetimes. These are the implementations composite and
+// composite_t5 of rms_norm, and rms_norm_plus_one (rms_norm.cpp says how the three differ).
 #pragma once
 
 #include "estimator/step/operator_lowering.hpp"
@@ -12,7 +12,7 @@ void backward_rms_norm_composite(OperatorLowering& lowering);
 
 /// Whether a weight multiplies the normalized input.
 [[nodiscard]] bool has_rms_norm_scale(const OperatorLowering& lowering);
-/// x's shape with 1 for the normalized axes.
+/// The shape of the statistics: x's shape with length 1 for the normalized axes.
 [[nodiscard]] Shape rms_norm_statistics_shape(const OperatorLowering& lowering,
                                               const TensorView& x);
 

@@ -1,5 +1,5 @@
-// Rotary position embedding: rotary_table makes the cosines and sines, rotary turns a query or key
-// by them.
+// Rotary position embedding: rotary_table makes the cosines and sines, rotary rotates a query or
+// key by them.
 //
 // PyTorch's lowerings are transformers' (models/llama/modeling_llama.py, 5.23): the table is
 // computed in float32 in every forward pass from a buffer of frequencies (the module keeps two
@@ -85,8 +85,8 @@ void forward_table_stowage(OperatorLowering& lowering) {
                 {lowering.new_output(0), lowering.new_output(1)});
 }
 
-/// The inputs are one or two tensors to turn, then the tables.
-int turned_count(std::size_t inputs) { return static_cast<int>(inputs) - 2; }
+/// The number of tensors to rotate, one or two; the tables are the inputs after them.
+int rotated_count(std::size_t inputs) { return static_cast<int>(inputs) - 2; }
 
 tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
                                                      std::span<const TensorType> inputs) {
@@ -97,7 +97,7 @@ tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
     }
   }
   const std::size_t tables = inputs.size() - 2;
-  for (int i = 0; i < turned_count(inputs.size()); ++i) {
+  for (int i = 0; i < rotated_count(inputs.size()); ++i) {
     const TensorType& x = inputs[static_cast<std::size_t>(i)];
     if (x.shape.size() < 2) {
       return refuse(fmt::format("wants [..., positions, features], but its input has shape {}",
@@ -124,18 +124,18 @@ tl::expected<Inference, InferenceError> infer_rotary(const Attributes&,
   return result;
 }
 
-int turned_count(const OperatorLowering& lowering) {
-  return turned_count(static_cast<std::size_t>(lowering.input_count()));
+int rotated_count(const OperatorLowering& lowering) {
+  return rotated_count(static_cast<std::size_t>(lowering.input_count()));
 }
 const TensorView& cosines(const OperatorLowering& lowering) {
-  return lowering.input(turned_count(lowering));
+  return lowering.input(rotated_count(lowering));
 }
 const TensorView& sines(const OperatorLowering& lowering) {
-  return lowering.input(turned_count(lowering) + 1);
+  return lowering.input(rotated_count(lowering) + 1);
 }
 /// "query.forward" where there are two.
 std::string part(const OperatorLowering& lowering, int i, const std::string& name) {
-  if (turned_count(lowering) == 1) return name;
+  if (rotated_count(lowering) == 1) return name;
   return (i == 0 ? "query." : "key.") + name;
 }
 
@@ -154,7 +154,7 @@ Attributes scaled_by(double value) {
 Affine half_features(const TensorView& x) { return quotient(x.shape.back(), 2); }
 
 // q cos, then rotate_half: -x2 before x1, then times sin, then the sum, which lies in memory as q.
-// The caller's variables hold query, key and the tables until both are turned.
+// The caller's variables hold query, key and the tables until both are rotated.
 void forward_decomposed(OperatorLowering& lowering, int i) {
   const TensorView x = lowering.input(i);
   const DataType type = lowering.output_type(i).type;
@@ -226,7 +226,7 @@ void backward_decomposed(OperatorLowering& lowering, int i) {
 }
 
 void forward_rotary_fused(OperatorLowering& lowering) {
-  for (int i = 0; i < turned_count(lowering); ++i) {
+  for (int i = 0; i < rotated_count(lowering); ++i) {
     const TensorView x = lowering.input(i);
     lowering.emit(Kernel::rotary_forward, part(lowering, i, "forward"),
                   {x, cosines(lowering), sines(lowering)}, {lowering.new_output_like(x, i)},
@@ -236,7 +236,7 @@ void forward_rotary_fused(OperatorLowering& lowering) {
 }
 
 void backward_rotary_fused(OperatorLowering& lowering) {
-  for (int i = turned_count(lowering); i-- > 0;) {
+  for (int i = rotated_count(lowering); i-- > 0;) {
     if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
     const TensorView dy = lowering.output_gradient(i);
     TensorView dx = lowering.new_input_gradient(i);
@@ -253,13 +253,13 @@ bool decomposed(const OperatorLowering& lowering) {
 }
 void forward_rotary(OperatorLowering& lowering) {
   if (!decomposed(lowering)) return forward_rotary_fused(lowering);
-  for (int i = 0; i < turned_count(lowering); ++i) forward_decomposed(lowering, i);
+  for (int i = 0; i < rotated_count(lowering); ++i) forward_decomposed(lowering, i);
   save_tables(lowering);
 }
 void backward_rotary(OperatorLowering& lowering) {
   if (!decomposed(lowering)) return backward_rotary_fused(lowering);
   lowering.hold_by_hand();
-  for (int i = turned_count(lowering); i-- > 0;) {
+  for (int i = rotated_count(lowering); i-- > 0;) {
     if (!lowering.has_output_gradient(i) || !lowering.input_needs_gradient(i)) continue;
     backward_decomposed(lowering, i);
   }

@@ -68,7 +68,7 @@ tl::expected<Inference, InferenceError> infer_experts(const Attributes& attribut
   return result;
 }
 
-/// Tensors of a lowering under short names.
+/// The lowering of one call, with short functions for its tensors and kernels.
 class ExpertsLowering {
  public:
   explicit ExpertsLowering(OperatorLowering& lowering)
@@ -133,6 +133,9 @@ ExpertsLowering::Chosen ExpertsLowering::choose() {
   return {weights, experts};
 }
 
+/// The steps of grouped_mm_experts_forward: choose the experts, sort the pairs of tokens and
+/// experts by expert, gather their rows, multiply them up, gate them, multiply them down, weight
+/// them, restore the order, and sum over a token's experts.
 void ExpertsLowering::forward() {
   const TensorView x = lowering_.input(0), up = lowering_.input(2), down = lowering_.input(3);
   const auto [weights, choice] = choose();
@@ -197,7 +200,8 @@ void ExpertsLowering::forward() {
   }
 }
 
-// Through the division by the sum, the choice and the softmax to the router's logits.
+// Emits the backward of the division by the sum, of the choice and of the softmax, down to the
+// router's logits.
 void ExpertsLowering::weight_gradients(const TensorView& d_weights) {
   const DataType wide = lowering_.saved("probabilities").type;
   const Shape few{n_.tokens, n_.chosen};
@@ -238,6 +242,9 @@ void ExpertsLowering::weight_gradients(const TensorView& d_weights) {
   lowering_.give_input_gradient(1, d_logits);
 }
 
+/// Autograd's nodes in reverse order: the sum and the restored order, the weights, the product
+/// down, the gate, the product up, the gathered rows, and the routing weights. Gradients are
+/// delivered as soon as they are complete.
 void ExpertsLowering::backward() {
   lowering_.hold_by_hand();
   const TensorView up = lowering_.input(2), down = lowering_.input(3);

@@ -30,7 +30,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow upsample();
 [[nodiscard]] OperatorRow pixel_shuffle();
 [[nodiscard]] OperatorRow pixel_unshuffle();
-// unary_function.cpp: the row of a name in its table; activation.cpp, gelu.cpp
+// unary_function.cpp (the row of a function in unary_table.cpp), activation.cpp, gelu.cpp
 [[nodiscard]] OperatorRow unary(std::string_view name);
 [[nodiscard]] OperatorRow prelu();
 [[nodiscard]] OperatorRow glu();

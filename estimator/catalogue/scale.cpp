@@ -72,8 +72,8 @@ void forward_constant_stowage(OperatorLowering& lowering) {
   emit_result(lowering, x, lowering.attributes().real("factor"), safely_in_place(lowering));
 }
 
-/// A product and then a sum, where it is both. PyTorch computes x * 1 as well, into a tensor of its
-/// own.
+/// Emits a product and then a sum, if the layer has both. PyTorch computes even x * 1, into a new
+/// tensor.
 void forward_constant_pytorch(OperatorLowering& lowering) {
   const double factor = lowering.attributes().real("factor");
   const TensorView x = lowering.input();
@@ -100,7 +100,7 @@ void backward_constant_stowage(OperatorLowering& lowering) {
   emit_constant_backward(lowering, factor);
 }
 
-/// PyTorch multiplies the gradient of x * 1 too; that of a sum alone is passed on.
+/// PyTorch multiplies even the gradient of x * 1; that of a sum alone is passed on unchanged.
 void backward_constant_pytorch(OperatorLowering& lowering) {
   const double factor = lowering.attributes().real("factor");
   if (factor == 1 && lowering.attributes().real("offset") != 0) {

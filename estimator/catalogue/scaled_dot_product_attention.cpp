@@ -92,6 +92,8 @@ std::optional<InferenceError> check_axes(const TensorType& input, std::size_t ra
       .input = i};
 }
 
+/// An error if query, key and value do not go together: axes, constant sizes, formats, then batch,
+/// heads, length and features.
 std::optional<InferenceError> check_operands(std::span<const TensorType> inputs) {
   const std::size_t rank = inputs[0].shape.size();
   for (int i = 0; i < 3; ++i) {
@@ -218,8 +220,8 @@ tl::expected<Inference, InferenceError> infer_attention(const Attributes& attrib
   return result;
 }
 
-/// Each key and value head once for every query head that uses it (transformers' repeat_kv): a
-/// copy, but for a single head, which is seen repeatedly.
+/// Repeats each key and value head for the query heads that use it (transformers' repeat_kv): a
+/// copy, except for a single head, which becomes a view.
 TensorView input_heads_repeated(OperatorLowering& lowering, int i, std::int64_t groups,
                                 std::string_view name) {
   const TensorView& view = lowering.input(i);
@@ -248,8 +250,8 @@ TensorView made_additive(OperatorLowering& lowering, const TensorView& mask, Dat
   return result;
 }
 
-/// transformers' create_position_bias_mask where attention is causal: the bias below the diagonal,
-/// the least number above it.
+/// transformers' create_position_bias_mask for causal attention: the bias below the diagonal, the
+/// lowest number above it.
 TensorView masked_bias(OperatorLowering& lowering, const TensorView& bias) {
   const std::size_t rank = bias.shape.size();
   const Shape square{bias.shape[rank - 2], bias.shape[rank - 1]};
@@ -270,7 +272,7 @@ TensorView masked_bias(OperatorLowering& lowering, const TensorView& bias) {
   return result;
 }
 
-/// What the script makes of the inputs, then autocast, which converts the last argument first.
+/// The operands after the script's operations and autocast, which converts the last argument first.
 AttentionOperands operands(OperatorLowering& lowering) {
   const AttentionSizes s =
       attention_sizes(lowering.input(0).shape, lowering.input(1).shape, lowering.input(2).shape);

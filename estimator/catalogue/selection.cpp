@@ -89,7 +89,7 @@ void forward_made_mask(OperatorLowering& lowering) {
   lowering.emit(kernel, "forward", reads, {y}, {.flops = element_count(y.shape)});
 }
 
-/// The kernel reads one type.
+/// The kernel needs both operands in one type.
 void forward_comparison_stowage(OperatorLowering& lowering) {
   std::vector<TensorView> reads{lowering.input(0)};
   if (lowering.input_count() > 1) {
@@ -118,7 +118,7 @@ tl::expected<Inference, InferenceError> infer_where(const Attributes&,
   return result;
 }
 
-/// One number, for kernels that take tensors.
+/// A tensor of one number, for kernels that take tensors.
 TensorView number(OperatorLowering& lowering, std::string_view suffix, DataType type,
                   double value) {
   TensorView made = lowering.new_tensor(suffix, {}, type, StorageClass::activation);
@@ -146,7 +146,7 @@ void forward_where_stowage(OperatorLowering& lowering) {
   emit_where(lowering, a, lowering.cast(lowering.input(2), type, "input2.cast"));
 }
 
-/// Beside zeros, the gradient where the condition chose input `i`.
+/// The gradient where the condition chose input `i`, and zeros elsewhere.
 template <GiveGradient give>
 void backward_where(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();

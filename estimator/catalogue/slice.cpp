@@ -18,7 +18,7 @@ namespace stowage {
 
 namespace {
 
-/// Places `start`, `start + step`, ... of an axis, `count` in all.
+/// The elements `start`, `start + step`, ... of an axis, `count` in all.
 struct Part {
   std::size_t axis = 0;
   std::int64_t start = 0, step = 1, count = 0, length = 0;  // length: of the axis
@@ -66,7 +66,7 @@ tl::expected<Inference, InferenceError> infer_slice(const Attributes& attributes
   return result;
 }
 
-// The slice as a view of any strides.
+// The slice as a strided view.
 TensorView view_of(const TensorView& x, const Part& part) {
   TensorView view = sliced(x, part.axis, part.start, part.count);
   view.strides[part.axis] = view.strides[part.axis] * Affine(part.step);
@@ -80,7 +80,7 @@ Attributes slice_place(std::size_t axis, std::int64_t start) {
   return attributes;
 }
 
-// Our executor's view of a contiguous tensor with an axis as [places, step].
+// A view of a contiguous tensor in which an axis becomes [places, step].
 TensorView in_pieces(const TensorView& view, std::size_t axis, std::int64_t step) {
   Shape shape = view.shape;
   shape[axis] = view.shape[axis].constant / step;
@@ -88,7 +88,7 @@ TensorView in_pieces(const TensorView& view, std::size_t axis, std::int64_t step
   return *reshaped(view, shape);
 }
 
-// One kernel that changes the length of an axis.
+// Emits a kernel that changes the length of an axis.
 TensorView resized(OperatorLowering& lowering, Kernel kernel, std::string_view name,
                    const TensorView& x, std::size_t axis, std::int64_t length,
                    Attributes attributes) {
@@ -99,7 +99,7 @@ TensorView resized(OperatorLowering& lowering, Kernel kernel, std::string_view n
   return y;
 }
 
-// `before` and `after` more zeros along an axis.
+// Adds `before` and `after` zeros along an axis.
 TensorView zero_padded(OperatorLowering& lowering, std::string_view name, const TensorView& x,
                        std::size_t axis, std::int64_t before, std::int64_t after) {
   if (before == 0 && after == 0) return x;

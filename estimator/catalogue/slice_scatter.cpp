@@ -84,7 +84,7 @@ void forward_slice_scatter_pytorch(OperatorLowering& lowering) {
   lowering.emit(Kernel::copy, "forward", {lowering.input(1)}, {part_view(lowering, y)});
 }
 
-/// The part is all of it: `x[:] = y` copies without a view.
+/// Whether the part is the whole tensor: `x[:] = y` copies without a view.
 bool writes_the_whole(const OperatorLowering& lowering) {
   return lowering.input(0).shape == lowering.input(1).shape;
 }
@@ -125,7 +125,7 @@ void backward_slice_scatter_pytorch(OperatorLowering& lowering) {
   if (lowering.input_needs_gradient(1)) lowering.give_input_gradient(1, part);
 }
 
-/// `value` in all of the part.
+/// A tensor of the part's shape filled with `value`.
 TensorView filled_part(OperatorLowering& lowering, const std::string& suffix, DataType type,
                        double value) {
   TensorView made =
@@ -136,7 +136,8 @@ TensorView filled_part(OperatorLowering& lowering, const std::string& suffix, Da
   return made;
 }
 
-/// Zeros around the part, to the whole; the other way round the part of a whole.
+/// The margins around the part: padding by them gives the whole, and cropping by them gives the
+/// part.
 Attributes part_margins(const OperatorLowering& lowering, std::int64_t sign) {
   const std::vector<std::int64_t> starts = part_starts(lowering);
   const Shape &whole = lowering.input(0).shape, &part = lowering.input(1).shape;
@@ -162,7 +163,7 @@ TensorView surrounded_part(OperatorLowering& lowering, const TensorView& part,
   return whole;
 }
 
-/// Where the part lies.
+/// A mask that is true in the part.
 TensorView part_mask(OperatorLowering& lowering, const std::string& suffix) {
   const TensorView ones = filled_part(lowering, suffix + ".ones", DataType::boolean, 1.0);
   return surrounded_part(lowering, ones, suffix);

@@ -5,7 +5,7 @@
 // classes, so that the engine adds it to the other one in a new tensor. Under autocast the
 // logarithms stay in the format of the logits, as in the plain one, and are saved beside their
 // float32 copy; both gradients are converted, which makes the first a tensor of its own.
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/loss.hpp"
 
 namespace stowage {
@@ -28,10 +28,12 @@ TensorView repeated_over_classes(TensorView gradient, const Shape& shape) {
 
 }  // namespace
 
+/// cross_entropy_loss_label_smoothing of ATen/native/LossNLL.cpp: log_softmax, the nll loss, the
+/// sum over classes with ignored targets masked, its mean, and the weighted sum of both parts.
 void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   const bool upcast = lowering.attributes().boolean("upcast");
   const DataType type = lowering.output_type().type;
-  const TensorView given = input_as_read(lowering, Kernel::log_softmax_forward);
+  const TensorView given = input_view(lowering, Kernel::log_softmax_forward);
   const TensorView logits = upcast ? lowering.cast(given, type, "input.cast") : given;
   const TensorView target = lowering.contiguous(lowering.input(1), "target.contiguous");
   const Affine elements = element_count(logits.shape);
@@ -83,6 +85,8 @@ void forward_smoothed_cross_entropy(OperatorLowering& lowering) {
   finish_loss(lowering, loss);
 }
 
+/// Makes the gradients of the two parts, then those of the log probabilities that come from the sum
+/// over classes and from the nll loss, adds them, and emits log_softmax's backward.
 void backward_smoothed_cross_entropy(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView logp = lowering.saved("result");

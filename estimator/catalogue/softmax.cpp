@@ -1,7 +1,7 @@
 // softmax along an axis: it saves its result.
 #include <fmt/format.h>
 
-#include "estimator/catalogue/as_read.hpp"
+#include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/step/operator_lowering.hpp"
@@ -39,7 +39,7 @@ Attributes own_softmax_attributes(const OperatorLowering& lowering) {
 // Under autocast CUDA's kernel reads float16 and writes float32; any other format is converted
 // first (ATen/native/SoftMax.cpp).
 TensorView softmax_input(OperatorLowering& lowering) {
-  const TensorView x = input_as_read(lowering, Kernel::softmax_forward);
+  const TensorView x = input_view(lowering, Kernel::softmax_forward);
   if (x.type == DataType::float16) return x;
   return lowering.cast(x, lowering.output_type().type, "input.cast");
 }
@@ -98,8 +98,8 @@ void backward_softmax(OperatorLowering& lowering) {
   if (widens(lowering)) return backward_wide_softmax(lowering);
   lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView y = lowering.saved("result");
-  const TensorView dy = as_read(lowering, Kernel::softmax_backward, 1, lowering.output_gradient(),
-                                y, "grad.contiguous");
+  const TensorView dy = argument_view(lowering, Kernel::softmax_backward, 1,
+                                      lowering.output_gradient(), y, "grad.contiguous");
   const DataType input = lowering.input().type;
   const TensorView dx =
       lowering.new_tensor("grad_input", y.shape, input == DataType::float16 ? input : y.type,

@@ -1,4 +1,4 @@
-// The rows of operators that put elements in order.
+// The rows of the operators that sort.
 #pragma once
 
 #include "estimator/model/operator_row.hpp"

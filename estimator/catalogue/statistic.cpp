@@ -18,7 +18,7 @@ namespace {
 
 std::string_view row_name(const OperatorLowering& lowering) { return lowering.op().row->name; }
 
-/// What autograd asks the result for, beside the input.
+/// Whether backward needs the result besides the input.
 bool saves_statistic(std::string_view row) { return row != "var"; }
 
 Attributes statistic_attributes(const OperatorLowering& lowering) {
@@ -109,9 +109,9 @@ void backward_statistic_stowage(OperatorLowering& lowering) {
   emit_statistic_backward(lowering, lowering.saved("result"), lowering.new_input_gradient(), {});
 }
 
-/// How many tensors a formula has alive: of the input's size in its format and in the gradient's
-/// (under autocast a norm of 16 bits is float32), of the result's size, masks of a byte an element,
-/// and counts of 8 bytes.
+/// How many tensors a formula has alive at its peak: of the input's size in its format and in the
+/// gradient's (under autocast a norm of 16 bits is float32), of the result's size, masks of one
+/// byte per element, and counts of 8 bytes.
 struct FormulaTensors {
   std::int64_t whole = 0, promoted = 0, whole_masks = 0, reduced = 0, reduced_masks = 0,
                reduced_counts = 0;

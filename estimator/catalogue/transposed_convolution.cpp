@@ -26,7 +26,7 @@ void forward_transposed_convolution(OperatorLowering& lowering) {
   lowering.save("weight", lowering.parameter(0));
 }
 
-/// The rule's kernels, in an order that the kernel set chooses.
+/// The kernels of the backward rule; each kernel set calls them in its own order.
 class Backward {
  public:
   explicit Backward(OperatorLowering& lowering)

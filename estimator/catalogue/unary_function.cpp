@@ -37,17 +37,17 @@ Attributes function_attributes(const UnaryFunction& function) {
   return attributes;
 }
 
-// Whether backward is handed the result, where the forward kernel works in place or not.
+// Whether backward gets the saved result instead of the input.
 bool keeps_result_stowage(const UnaryFunction& function, bool) {
-  return function.saves == Saves::result || function.result_tells;
+  return function.saves == Saves::result || function.gradient_from_result;
 }
 
 bool keeps_result_pytorch(const UnaryFunction& function, bool in_place) {
   return function.saves == Saves::result || (in_place && function.in_place == InPlace::result);
 }
 
-// Whether the result takes the input's storage. What autograd does not ask for the input may lose
-// it; PyTorch gives what does a copy, our executor then works out of place.
+// Whether the result overwrites the input. A function whose backward does not need the input may do
+// so. For the others PyTorch saves a copy, and our executor works out of place.
 bool overwrites_stowage(const OperatorLowering& lowering, const UnaryFunction& function) {
   if (function.in_place == InPlace::none || !safely_in_place(lowering)) return false;
   return keeps_result_stowage(function, true) || !lowering.needs_gradient();
@@ -82,7 +82,7 @@ void forward_unary_function(OperatorLowering& lowering) {
   lowering.save(keeps_result ? "result" : "input", keeps_result ? y : copy.value_or(x));
 }
 
-/// zeros_like of the gradient that arrives.
+/// Passes on zeros_like of the arrived gradient.
 void give_zero_gradient(OperatorLowering& lowering) {
   const TensorView dx = new_input_gradient_like(lowering, lowering.output_gradient());
   Attributes zero;
@@ -91,7 +91,7 @@ void give_zero_gradient(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, dx);
 }
 
-/// What the kernel set's backward has on the way to `dx`.
+/// The temporaries of the kernel set's backward.
 using TemporariesOf = std::vector<StorageId> (*)(OperatorLowering& lowering,
                                                  const UnaryFunction& function,
                                                  const TensorView& dx);
@@ -100,7 +100,7 @@ std::vector<StorageId> one_kernel(OperatorLowering&, const UnaryFunction&, const
   return {};
 }
 
-/// A bound that is not there is not compared with (clamp_backward in FunctionsManual.cpp).
+/// There is a mask only for each bound that is given (clamp_backward in FunctionsManual.cpp).
 std::int64_t masks_of(const OperatorLowering& lowering, const UnaryFunction& function) {
   std::int64_t masks = function.backward_masks;
   if (function.name != "clamp") return masks;
@@ -131,7 +131,7 @@ void backward_unary_function(OperatorLowering& lowering) {
   const TensorView dy = lowering.output_gradient();
   const TensorView kept = lowering.saved(lowering.has_saved("result") ? "result" : "input");
   const TensorView dx =
-      new_input_gradient_like(lowering, function.gradient_lies_as_saved ? kept : dy);
+      new_input_gradient_like(lowering, function.gradient_has_saved_order ? kept : dy);
   lowering.emit(function.backward, "backward", {kept, dy}, {dx},
                 {.attributes = function_attributes(function),
                  .temporaries = temporaries(lowering, function, dx),
@@ -159,7 +159,7 @@ tl::expected<Inference, InferenceError> infer_clamp(const Attributes& attributes
 
 constexpr std::size_t most_functions = 40;
 
-// Shape rules see no name, so that each function has its own.
+// A shape rule does not get the operator's name, so each function has its own rule.
 template <std::size_t... index>
 constexpr std::array<InferRule, most_functions> infer_rules(std::index_sequence<index...>) {
   return {infer_unary_function<index>...};

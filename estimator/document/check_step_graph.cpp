@@ -89,7 +89,7 @@ Problem check_order(const StepGraph& graph) {
   return std::nullopt;
 }
 
-// Scratch, which is not placed but comes and goes with the nodes that use it.
+// Whether it is scratch, which lives only during the node that uses it.
 bool is_scratch(const Storage& storage) {
   return storage.storage_class == StorageClass::temporary ||
          storage.storage_class == StorageClass::workspace;
@@ -128,7 +128,7 @@ Problem check_temporaries(const StepGraph& graph) {
   return std::nullopt;
 }
 
-// What is neither there before the step nor uploaded has to be written before it is read.
+// A storage that neither exists before the step nor is uploaded must be written before it is read.
 Problem check_written_first(const StepGraph& graph) {
   std::vector<bool> written(graph.storages.size(), false);
   for (const KernelNode& node : graph.nodes) {
@@ -195,7 +195,7 @@ bool is_within(const TensorView& view, const Affine& bytes, std::optional<std::i
   if (!end) return true;
   const Affine needed = *end * Affine(element_size(view.type));
   if (batch) return needed.at(*batch) <= bytes.at(*batch);
-  // Both are linear in the batch: at 1 and beyond it.
+  // Both are linear in the batch, so batch 1 and the slope are checked.
   return needed.at(1) <= bytes.at(1) && needed.slope <= bytes.slope;
 }
 
@@ -285,9 +285,9 @@ std::vector<DataType> types_of(const std::vector<TensorView>& views) {
   return types;
 }
 
-// Number and types, by the kernel's signature; of shapes and attributes what a run's first values
-// follow from (gpu_probe/run/initial_values.cpp). All else a kernel checks itself when it is
-// called.
+// Checks the number and types of arguments by the kernel's signature, and the shapes and attributes
+// that initial values depend on (gpu_probe/run/initial_values.cpp). A kernel checks everything else
+// when it is called.
 Problem check_arguments(const KernelNode& node) {
   // An index is drawn from below the extent.
   const auto has_extent = [&](std::size_t argument, std::size_t axis) {
@@ -339,8 +339,8 @@ Problem check_arguments(const KernelNode& node) {
                  to_string(node.kernel));
 }
 
-// A result in the place of an argument. Where a signature names one storage on both sides, which
-// of the call's arguments that is depends on those that are left out, and it is not looked at.
+// Checks results that overwrite an argument. If a signature names one storage on both sides, its
+// argument's number depends on those that are left out, so such results are not checked.
 Problem check_in_place(const StepGraph& graph, const KernelNode& node) {
   if (!no_device_reason(node.kernel).empty() || updates_arguments(node.kernel)) return std::nullopt;
   for (std::size_t written = 0; written < node.writes.size(); ++written) {

@@ -1,7 +1,7 @@
-// What everything that takes a step graph relies on, checked where a graph comes from outside.
+// Checks of a step graph that was read from a file: the invariants that all later stages rely on.
 //
-// `lower` makes no other graphs. Sizing, lifetimes, the runtimes' allocators, the planner and the
-// executor assume it without looking again.
+// Graphs from lower() always fulfil them. Sizing, lifetimes, the runtimes' allocators, the planner
+// and the executor assume them without checking.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace stowage {
 
-/// The first of these that does not hold, naming the node or the storage; none: all do.
-///   names      node names are unique, storage names are
+/// The first of these invariants that does not hold, with the node or storage; none: all hold.
+///   names      node names are unique, and so are storage names
 ///   lists      inputs and losses are as many for each micro-batch, gradients one a parameter
 ///   order      micro-batches follow one another; nothing transient is read before it is written
 ///   storages   what is loaded, made or replaced by a node can be; a temporary belongs to one node
 ///   views      lie within their storage, in the `stowage` set as contiguous wholes
-///   kernels    some have arguments and attributes that are looked at before they run: cuDNN's
-///              attention for its workspace, others for the values that a run starts from
-/// Precondition: all ids are in range. `batch`: at which the step was recorded; none: at any from 1
-/// on. O(nodes + storages + arguments).
+///   kernels    arguments and attributes that other stages read before a kernel runs are as the
+///              kernel wants them: cuDNN's attention for its workspace, others for initial values
+/// Precondition: all ids are in range. `batch`: the batch at which the step was recorded; none: the
+/// step serves every batch from 1 on. O(nodes + storages + arguments).
 [[nodiscard]] std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
                                                            const std::vector<Parameter>& parameters,
                                                            std::optional<std::int64_t> batch);

@@ -1,7 +1,9 @@
-// What a reader asks of a JSON value: a number in its range, a word of a list, a member by name.
+// Typed access to JSON values for this room's readers: a number in its range, a word of a list, a
+// member by name.
 //
-// For the readers of this room: a mistake ends the reading, as an exception that read_step catches
-// and returns as a Result. A file written by a program has one mistake, many times.
+// A mistake ends the reading: it is thrown as a Refusal, which read_step catches and returns as an
+// error. Collecting more mistakes would not help, as a file written by a program has the same one
+// many times.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,26 +27,26 @@ struct Refusal {
 };
 [[noreturn]] void refuse(const JsonValue& at, std::string message, std::string hint = {});
 
-/// Sizes and extents beyond are refused, so that sums of them stay within 64 bits.
+/// Larger sizes and extents are refused, so that sums of them stay within 64 bits.
 inline constexpr std::int64_t largest_number = std::int64_t{1} << 60;
 inline constexpr std::size_t longest_name = 4096;  ///< bytes
 
-// `what` says whose value it is: "a node's phase".
+// `what` names the value in messages: "a node's phase".
 [[nodiscard]] std::int64_t integer_of(const JsonValue& value, std::string_view what,
                                       std::int64_t least = 0, std::int64_t most = largest_number);
 [[nodiscard]] double real_of(const JsonValue& value, std::string_view what);
 [[nodiscard]] bool boolean_of(const JsonValue& value, std::string_view what);
-/// Without control characters, at most longest_name long.
+/// A text without control characters, of at most longest_name bytes.
 [[nodiscard]] std::string text_of(const JsonValue& value, std::string_view what);
-/// As text_of, and not empty.
+/// As text_of, and the text must not be empty.
 [[nodiscard]] std::string name_of(const JsonValue& value, std::string_view what);
-/// A number, or [constant, slope].
+/// A size: a number, or [constant, slope] in the batch.
 [[nodiscard]] Affine affine_of(const JsonValue& value, std::string_view what);
 void expect(const JsonValue& value, JsonValue::Kind kind, std::string_view what);
 [[noreturn]] void refuse_word(const JsonValue& value, std::string_view what,
                               std::span<const std::string_view> words);
 
-/// A word that to_string gives for one of `values`.
+/// The one of `values` whose to_string is the word.
 template <typename Values>
 [[nodiscard]] auto choice_of(const JsonValue& value, std::string_view what, const Values& values) {
   if (value.is(JsonValue::Kind::text)) {
@@ -58,12 +60,12 @@ template <typename Values>
   refuse_word(value, what, words);
 }
 
-/// An object: each member is asked for by name; finish() refuses what was not asked for.
+/// The members of an object, asked for by name. finish() refuses members that were not asked for.
 class Members {
  public:
   Members(const JsonValue& object, std::string_view what);
   [[nodiscard]] JsonValue required(std::string_view key);
-  /// None where it is missing or null.
+  /// None: it is missing or null.
   [[nodiscard]] std::optional<JsonValue> find(std::string_view key);
   void finish() const;
   [[nodiscard]] const JsonValue& value() const { return object_; }
@@ -74,12 +76,12 @@ class Members {
   std::vector<std::string_view> asked_;
 };
 
-/// A list whose elements have a meaning each, by their place.
+/// A list whose elements are fields in a fixed order.
 class Row {
  public:
   Row(const JsonValue& list, std::string_view what);
   [[nodiscard]] JsonValue next(std::string_view field);
-  /// None after the last one.
+  /// None: there is no further element.
   [[nodiscard]] std::optional<JsonValue> next_if_any();
   void finish();
 

@@ -22,8 +22,8 @@ SourceSpan span_at(const SourceTextPtr& source, std::size_t begin, std::size_t l
           static_cast<int>(length)};
 }
 
-// Takes nlohmann's events. It gives no places, but its events come in the order of the text: a
-// cursor that skips what stands between two values is always at the value of the next event.
+// Receives nlohmann's events. They have no places, but come in the order of the text, so a cursor
+// that skips the characters between two values is always at the value of the next event.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(JsonTree& tree) : tree_(tree), text_(tree.source->text) {

@@ -1,8 +1,8 @@
-// JsonTree: a JSON text as a tree of values with places, for readers that trust nobody.
+// JsonTree: a JSON text as a tree of values with their places, for reading untrusted files.
 //
-// The one source that includes nlohmann-json is json_tree.cpp. Values stand in one vector in the
-// order of the text, so that a file of a million numbers is read in a fraction of a second. Caps
-// on bytes, values and nesting are checked while reading.
+// Only json_tree.cpp includes nlohmann-json. The values are in one vector in the order of the text,
+// so that a file of a million numbers is read in a fraction of a second. Limits on bytes, values
+// and nesting are checked while reading.
 #pragma once
 
 #include <cstddef>
@@ -68,15 +68,15 @@ class JsonValue {
 
 struct JsonTree {
   JsonTree() = default;
-  JsonTree(JsonTree&&) = default;  // a copy's texts would refer to the original
+  JsonTree(JsonTree&&) = default;  // not copyable: a copy's texts would point into the original
   JsonTree& operator=(JsonTree&&) = default;
 
   struct Node {
     JsonValue::Kind kind = JsonValue::Kind::null;
     std::uint32_t begin = 0;     ///< in the text, bytes
     std::uint32_t length = 1;    ///< in the text; of a list or object its bracket alone
-    std::uint32_t children = 0;  ///< keys counted too
-    std::uint32_t next = 0;      ///< index of the first node after this one and all in it
+    std::uint32_t children = 0;  ///< including keys
+    std::uint32_t next = 0;      ///< index of the first node after this one and its descendants
     union {
       std::int64_t integer = 0;
       double real;
@@ -86,13 +86,13 @@ struct JsonTree {
   SourceTextPtr source;
   std::vector<Node> nodes;
   std::vector<std::string_view> texts;  ///< into the source's text or into `decoded`
-  std::deque<std::string> decoded;      ///< of those that were written with escapes
+  std::deque<std::string> decoded;      ///< the texts that were written with escapes
 
   [[nodiscard]] JsonValue root() const { return {*this, 0}; }
 };
 
-/// Errors: not JSON, not UTF-8, past a cap, an integer past 64 bits, a member named twice in one
-/// object; with their place.
+/// Errors, with their place: not JSON, not UTF-8, a limit exceeded, an integer beyond 64 bits, a
+/// repeated member of an object.
 [[nodiscard]] Result<JsonTree> read_json(SourceTextPtr source);
 
 }  // namespace stowage

@@ -18,8 +18,8 @@ bool is_kept(StorageClass storage_class) {
          storage_class == StorageClass::saved_auxiliary;
 }
 
-// Lowered for inference each result that has memory of its own is a storage of the tensor's name;
-// in-place results and views are none, nor is what a kernel needs inside.
+// In a step lowered for inference each result with memory of its own is a storage with the tensor's
+// name; in-place results, views and temporaries of kernels are not.
 std::optional<Affine> result_bytes(const ModelGraph& model) {
   const auto step = lower_step(model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
   if (!step) return std::nullopt;
@@ -49,8 +49,8 @@ std::shared_ptr<const StepGraph> evaluation_of(const ModelGraph& model, Lowering
   return graph ? std::make_shared<const StepGraph>(*std::move(graph)) : nullptr;
 }
 
-/// Keras's attention layer is products around a softmax, which is what `math` asks of our
-/// executor's lowering. Whoever asks for one of PyTorch's kernels means PyTorch.
+/// Keras's attention layer is products around a softmax, which our executor's lowering makes for
+/// `math`. An attention that asks for one of PyTorch's kernels is left unchanged.
 ModelGraph as_keras_has_it(ModelGraph model) {
   for (Operator& op : model.operators) {
     if (op.row->name != "scaled_dot_product_attention") continue;
@@ -105,6 +105,8 @@ void add_step_costs(const StepGraph& step, const std::vector<Layer*>& layers) {
   }
 }
 
+/// Applies the runtime's changes to the model, lowers and rewrites the step, then fills in the
+/// optional parts.
 Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
                                    Runtime runtime, std::optional<std::int64_t> seq,
                                    const DocumentParts& parts) {

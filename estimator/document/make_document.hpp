@@ -1,5 +1,5 @@
-// From a description's model to the document of a step: what `stowage lower` writes, and what the
-// commands make of a model before they look at it, so that they answer the same for either.
+// Makes the document of a step from a description's model. `stowage lower` writes it, and the other
+// commands make it first too, so that they answer the same for a model and for its step file.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace stowage {
 
-/// What takes a lowering of its own, and is left out where nobody will ask.
+/// Parts of a document that need an extra lowering each and may be left out.
 struct DocumentParts {
   bool costs = true;          ///< of the layers
   bool result_bytes = true;   ///< for the rule of thumb
@@ -23,23 +23,23 @@ struct DocumentParts {
 };
 inline constexpr DocumentParts step_alone{false, false, false};
 
-/// `seq`: that the model was read with; none: its default. Errors: as lower's, of the step itself.
-/// A part that cannot be lowered is left out: a model whose training autograd refuses has no costs
-/// of layers, and its inference has.
+/// `seq`: the sequence length with which the model was read; none: its default. Errors: those of
+/// lower() for the step itself. A part whose lowering fails is left out: a model whose training
+/// autograd refuses has no costs of layers, but its inference step has them.
 [[nodiscard]] Result<StepDocument> make_document(const ModelGraph& model, const ChosenStep& chosen,
                                                  Runtime runtime, std::optional<std::int64_t> seq,
                                                  const DocumentParts& parts = {});
 
-/// A row an operator. Its costs are 0.
+/// One row per operator, with costs of 0.
 [[nodiscard]] std::vector<Layer> layers_of(const ModelGraph& model);
 
-/// What eager PyTorch's forward pass computes and keeps, layer by layer; a model without a loss
-/// keeps nothing. Errors: as lower's.
+/// Sets the costs: the operations of eager PyTorch's forward pass and the bytes that it saves,
+/// layer by layer. A model without a loss saves nothing. Errors: those of lower().
 [[nodiscard]] Result<void> add_costs(const ModelGraph& model, TensorLayout layout,
                                      std::vector<Layer>& layers);
 
-/// The same of a step at hand. `layers`: by OperatorId; null: no layer's. Throws
-/// ArithmeticOverflow.
+/// As above, from a lowered step. `layers`: by OperatorId; null: the operator is in no layer.
+/// Throws ArithmeticOverflow.
 void add_step_costs(const StepGraph& step, const std::vector<Layer*>& layers);
 
 }  // namespace stowage

@@ -41,7 +41,7 @@ const std::int64_t* seed_of(const KernelNode& node) {
   return nullptr;
 }
 
-/// How far the seeds of the second repetition are from those of the first.
+/// The difference between the seeds of the second repetition and the first.
 std::int64_t seed_step(const StepGraph& graph, const RepeatedRows& rows) {
   for (std::int32_t i = rows.first; i < rows.first + rows.count; ++i) {
     const std::int64_t* first = seed_of(graph.nodes[static_cast<std::size_t>(i)]);
@@ -52,7 +52,7 @@ std::int64_t seed_step(const StepGraph& graph, const RepeatedRows& rows) {
   return 0;
 }
 
-/// The number after the last '@', as lowering writes it.
+/// The micro-batch in a name: the number after the last '@'.
 std::optional<int> micro_batch_in(const std::string& name) {
   const std::size_t at = name.rfind('@');
   if (at == std::string::npos) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<int> micro_batch_in(const std::string& name) {
   return number;
 }
 
-/// Where each micro-batch's rows begin, and where the last one's end.
+/// The first row of each micro-batch, and the end of the last one's.
 struct Begins {
   std::vector<std::int32_t> first;  // by micro-batch; -1: it has no rows
   std::int32_t end = 0;
@@ -82,7 +82,7 @@ Begins node_begins(const StepGraph& graph) {
   return begins;
 }
 
-// A storage does not say whose it is but by its name. What else stands between is compared anyway.
+// A storage's micro-batch is known only from its name. All rows are compared anyway.
 Begins storage_begins(const StepGraph& graph) {
   Begins begins{.first = std::vector<std::int32_t>(
                     static_cast<std::size_t>(graph.settings.micro_batches), -1),
@@ -96,7 +96,7 @@ Begins storage_begins(const StepGraph& graph) {
   return begins;
 }
 
-/// The rows of micro-batch `from` if all from it on have as many.
+/// The number of rows of micro-batch `from`, if all later ones have as many.
 std::optional<RepeatedRows> alike_from(const Begins& begins, std::size_t from) {
   const RepeatedRows rows{begins.first[from], begins.first[from + 1] - begins.first[from]};
   if (rows.first < 0 || rows.count <= 0) return std::nullopt;
@@ -109,7 +109,7 @@ std::optional<RepeatedRows> alike_from(const Begins& begins, std::size_t from) {
 
 bool is_same(const StepGraph&, const StorageRow& a, const StorageRow& b) { return a == b; }
 
-// Each node has a convolution call of its own: what counts is whether they are equal.
+// Each node has its own convolution call, so the calls are compared, not their numbers.
 bool is_same(const StepGraph& graph, KernelNode a, const KernelNode& b) {
   if (a.convolution >= 0 && b.convolution >= 0 &&
       graph.convolutions[static_cast<std::size_t>(a.convolution)] ==
@@ -175,7 +175,7 @@ KernelNode repeated(const KernelNode& written, const MicroBatchLoop& loop, int r
   node.name = with_number(written.name, loop.micro_batch + repetition);
   if (node.phase != Phase::update) node.micro_batch += repetition;
   if (const std::int64_t* seed = seed_of(written); seed != nullptr && loop.seed != 0) {
-    // Without sign: a seed past 64 bits is a seed too.
+    // Unsigned, so that it may wrap around.
     const auto moved =
         static_cast<std::uint64_t>(*seed) +
         static_cast<std::uint64_t>(loop.seed) * static_cast<std::uint64_t>(repetition);
@@ -205,7 +205,8 @@ std::optional<FoundLoop> find_loop(const StepGraph& graph) {
                 .seed = seed_step(graph, *nodes)};
   found.nodes = exceptions(graph, graph.nodes, *nodes, found.loop);
   found.storages = exceptions(graph, storage_rows(graph), *storages, found.loop);
-  // In the written rows themselves there is none unless a name has the placeholder's characters.
+  // The written rows themselves need no exception, unless a name contains the placeholder's
+  // characters.
   const auto in_written = [](const FoundLoop::Exception& e) { return e.repetition == 0; };
   if (std::ranges::any_of(found.nodes, in_written)) return std::nullopt;
   if (std::ranges::any_of(found.storages, in_written)) return std::nullopt;

@@ -2,9 +2,9 @@
 // step file holds it once.
 //
 // The first micro-batch differs from the later ones (it makes the gradients that those add to), and
-// the last one may differ in a few rows (what the script's variables keep). So a file writes the
-// rows of one micro-batch, says how often they repeat, and lists the rows of a repetition that are
-// not what the rule makes of the written ones.
+// the last one may differ in a few rows (storages that the script's variables keep). So a file
+// writes the rows of one micro-batch, says how often they repeat, and lists the rows of a
+// repetition that differ from what the rule makes of the written ones.
 //
 // The rule, for repetition k (0 is the written rows themselves): every id of a written row, of a
 // storage or of a node, grows by k times the number of written rows of its table; all other ids
@@ -30,10 +30,10 @@ struct RepeatedRows {
 };
 
 struct MicroBatchLoop {
-  int micro_batch = 0;  ///< of the written rows
+  int micro_batch = 0;  ///< the micro-batch of the written rows
   int times = 0;        ///< how many micro-batches they stand for, at least 2
   RepeatedRows storages, nodes;
-  std::int64_t seed = 0;  ///< by how much the nodes' attribute `seed` grows
+  std::int64_t seed = 0;  ///< the nodes' attribute `seed` grows by this in each repetition
 };
 
 /// A storage as its row in the file has it: with what the training script holds of it.
@@ -44,22 +44,22 @@ struct StorageRow : Storage {
 /// By StorageId.
 [[nodiscard]] std::vector<StorageRow> storage_rows(const StepGraph& graph);
 
-/// Of a graph, with the rows of each repetition but the written one that the rule does not make, as
-/// (repetition, row). None: too few micro-batches, or they are too different.
+/// The loop of a graph, and the exceptions: the rows of repetitions that the rule does not make.
 struct FoundLoop {
   struct Exception {
     int repetition = 0;
-    std::int32_t row = 0;  ///< from 0 within the repetition
+    std::int32_t row = 0;  ///< counted from 0 within the repetition
   };
   MicroBatchLoop loop;
   std::vector<Exception> storages, nodes;
 };
+/// None: the graph has too few micro-batches, or they are too different.
 [[nodiscard]] std::optional<FoundLoop> find_loop(const StepGraph& graph);
 
-/// "conv1.forward@1" as "conv1.forward@#" where the micro-batch is 1.
+/// The name as it is written in a loop: "conv1.forward@#" for "conv1.forward@1" in micro-batch 1.
 [[nodiscard]] std::string name_in_loop(const std::string& name, int micro_batch);
 
-/// What a written row, with its name as in a loop, is in a repetition.
+/// A written row, whose name is as name_in_loop() gives it, as it is in a repetition.
 [[nodiscard]] StorageRow repeated(const StorageRow& written, const MicroBatchLoop& loop,
                                   int repetition);
 [[nodiscard]] KernelNode repeated(const KernelNode& written, const MicroBatchLoop& loop,

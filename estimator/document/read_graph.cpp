@@ -344,7 +344,7 @@ class GraphReader {
     }
   }
 
-  // In the file equal calls are one; in the graph each node has its own.
+  // The file has equal calls once; in the graph each node has its own.
   void number_convolutions() {
     for (KernelNode& node : graph_.nodes) {
       if (node.convolution < 0) continue;

@@ -1,4 +1,4 @@
-// Reading a step file's graphs: its tables first, then the rows that refer to them.
+// Reads a step file's graphs: first the tables, then the rows that refer to them.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace stowage {
 
-// A graph past these is refused before it is built: micro-batches are written once and repeated as
-// often as a number says.
+// Larger graphs are refused before they are built: a short file can stand for a huge graph, since
+// it writes a repeated micro-batch once.
 inline constexpr std::int64_t most_nodes = 1'000'000;
 inline constexpr std::int64_t most_storages = 4'000'000;
 inline constexpr std::int64_t most_arguments = 8'000'000;
@@ -33,12 +33,12 @@ struct StepTables {
                                                       const std::vector<Shape>& shapes);
 [[nodiscard]] std::vector<ConvolutionCall> read_convolutions(const JsonValue& list,
                                                              const std::vector<Shape>& shapes);
-/// `what` is "the step" or "the evaluation". Its ids are all in range; what else downstream relies
-/// on is check_step_graph's.
+/// `what` is "the step" or "the evaluation". All ids in the result are in range;
+/// check_step_graph.hpp checks the rest.
 [[nodiscard]] StepGraph read_graph(const JsonValue& object, std::string_view what,
                                    const StepTables& tables, const LoweringSettings& settings);
 
-/// A tensor's shape by its number: one whose elements can be counted.
+/// The shape with that number, as a tensor's: its number of elements must fit into 64 bits.
 [[nodiscard]] const Shape& tensor_shape(const JsonValue& number, const std::vector<Shape>& shapes);
 
 /// An index into a table of `count` rows.

@@ -58,7 +58,7 @@ OptimizerSettings optimizer_of(const JsonValue& value) {
   return settings;
 }
 
-// Ascending, each once: two lists of the same values are the same.
+// Sorted and without duplicates, so that lists of the same values are equal.
 std::vector<RecomputedValue> recomputed_values_of(const JsonValue& list) {
   expect(list, Kind::array, "'recomputed'");
   std::vector<RecomputedValue> values;
@@ -134,6 +134,7 @@ void read_sharding(Members& members, DataParallel& parallel) {
   }
 }
 
+/// Reads the member `settings`. Members that older files lack are optional.
 LoweringSettings settings_of(const JsonValue& value) {
   Members members(value, "'settings'");
   constexpr int most_copies = 1000;  // of inputs: augmented, prefetched
@@ -189,7 +190,7 @@ LoweringSettings settings_of(const JsonValue& value) {
   return settings;
 }
 
-// Whoever evaluates does so under the settings of the training step.
+// The evaluation has the settings of the training step, except for its mode and micro-batches.
 LoweringSettings of_evaluation(LoweringSettings settings) {
   settings.mode = Mode::inference;
   settings.micro_batches = 1;
@@ -268,6 +269,8 @@ Diagnostics warnings_of(const JsonValue& list) {
   return warnings;
 }
 
+/// Reads the members of a step file: what the step is and its settings, the tables, parameters and
+/// layers, then the graphs, which refer to the tables, with their checks.
 StepDocument document_of(const JsonValue& root) {
   Members members(root, "a step file");
   check_format(members);

@@ -30,7 +30,7 @@ std::vector<std::int64_t> integers(const JsonValue& list, std::string_view what,
                    [&](const JsonValue& number) { return integer_of(number, what, least); });
 }
 
-// `dimensions` may be strides as well: what counts is that nobody's product leaves 64 bits.
+// `dimensions` may also be strides; their product must stay within 64 bits.
 Shape shape_of(const JsonValue& value) {
   const std::string_view what = "a shape";
   expect(value, Kind::array, what);

@@ -1,8 +1,9 @@
-// StepDocument: a step as stages exchange it, and its file (docs/step-file.md has the format).
+// StepDocument: a step with its settings and layers, and the step file that holds it
+// (docs/step-file.md has the format).
 //
-// Complete: whoever has one needs neither the description that it was lowered from nor the
-// catalogue of operators. Sizes are affine in the batch, so that one document serves every batch,
-// but for a step that was recorded at one batch only.
+// It is self-contained: later stages need neither the description that it was lowered from nor the
+// operator catalogue. Sizes are affine in the batch, so that one document serves every batch,
+// except for a step that was recorded at a single batch.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@
 
 namespace stowage {
 
-/// A row of the table that `summary` prints.
+/// A layer: a row of the table that `summary` prints.
 struct Layer {
   std::string name;             ///< its path: "layer1.0.conv1"
   std::string op;               ///< "conv2d"
   Shape output;                 ///< of its first result
-  std::int64_t parameters = 0;  ///< elements; a tied parameter counts at its first owner
+  std::int64_t parameters = 0;  ///< elements; a tied parameter counts for its first owner
   Affine flops = 0;             ///< of its forward pass
-  Affine saved_bytes = 0;       ///< that it is the first to keep for the backward pass
+  Affine saved_bytes = 0;       ///< bytes saved for backward that no earlier layer has saved
   bool operator==(const Layer&) const = default;
 };
 
@@ -37,34 +38,34 @@ struct StepDocument {
   std::shared_ptr<const StepGraph> graph;
   /// The same model lowered for inference, in the process that trains; null: not included.
   std::shared_ptr<const StepGraph> evaluation;
-  Runtime runtime = default_runtime;  ///< that the step was made for
+  Runtime runtime = default_runtime;  ///< the runtime that the step was made for
   Precision precision = Precision::fp32;
   std::int64_t seq = 0;                    ///< 0: the model has no symbol `seq`
   std::int64_t accumulation = 1;           ///< micro-batches before an update
-  std::optional<std::int64_t> batch = {};  ///< of one micro-batch, that it was made with
-  bool fixed_batch = false;           ///< it was recorded at `batch`, and has no sizes at another
+  std::optional<std::int64_t> batch = {};  ///< batch of one micro-batch, as made
+  bool fixed_batch = false;  ///< it was recorded at `batch`, and sizes at other batches are unknown
   std::vector<Parameter> parameters;  ///< by ParameterId
   std::vector<Layer> layers;
   bool has_costs = false;  ///< the layers' flops and saved_bytes are known
   /// Bytes of all layers' results that have memory of their own, for the rule of thumb.
   std::optional<Affine> result_bytes = {};
-  Diagnostics warnings;  ///< that were given when it was made
+  Diagnostics warnings;  ///< warnings given when it was made
 };
 
 inline constexpr std::string_view step_format = "stowage-step";
 inline constexpr int step_version = 1;
 
-/// Whether a text is a step file's, by its first member: nothing else is looked at.
+/// Whether a text is a step file, by its first member alone.
 [[nodiscard]] bool is_step_file(std::string_view text);
 
 [[nodiscard]] std::string write_step(const StepDocument& document);
 
-/// Errors, with their place: not JSON; another format or version; a member or a word that the
-/// format does not know; a number out of its range; whatever check_step_graph refuses.
+/// Errors, with their place: not JSON; another format or version; an unknown member or word; a
+/// number out of its range; the errors of check_step_graph.hpp.
 [[nodiscard]] Result<StepDocument> read_step(SourceTextPtr source);
 
-/// The graph alone, as the step file has it, without the origins' places. Two graphs are equal but
-/// for those if and only if these texts are.
+/// The graph as text in the step file's form, without the places of its origins. Two graphs are
+/// equal except for those places if and only if their texts are equal.
 [[nodiscard]] std::string canonical_text(const StepGraph& graph);
 
 }  // namespace stowage

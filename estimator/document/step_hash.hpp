@@ -1,5 +1,5 @@
-// step_hash: a fingerprint of a sized step, so that who reads a plan can tell whether a step is the
-// one that the plan was made for.
+// step_hash: a hash of a sized step, by which a reader of a plan can tell whether a step is the one
+// that the plan was made for.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace stowage {
 
-/// The hash (base/hash.hpp) of all that a step file holds of the graph, and of its sizes at the
-/// batch. Left out are the origins' places, which change with a comment in the description, and
-/// workspaces, which depend on who is asked.
+/// The hash (base/hash.hpp) of the graph as a step file has it, and of its sizes at the batch. Not
+/// hashed: the origins' places, which change with a comment in the description, and workspaces,
+/// which depend on the WorkspaceSource.
 [[nodiscard]] std::string step_hash(const SizedStep& step);
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// Pieces of a step file's text: numbers, quoted names, lists.
+// Functions that write parts of a step file's text: numbers, quoted names, lists.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,12 +22,12 @@ void put(Text& text, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
-/// A list whose items are put by a function of their index.
+/// Writes a list; `item` writes the item with the given index.
 void put_list(Text& text, std::size_t count, const std::function<void(std::size_t)>& item);
 
 [[nodiscard]] std::string quoted(std::string_view text);
 [[nodiscard]] std::string written(const Affine& size);
-/// With a point or an exponent, so that it is read back as no integer.
+/// Always with a point or an exponent, so that it is not read back as an integer.
 [[nodiscard]] std::string written(double value);
 [[nodiscard]] std::string list_of(const std::vector<std::int64_t>& numbers);
 

@@ -1,4 +1,4 @@
-// The words of the step file for enumerations that are printed nowhere else.
+// The step file's words for enumerations that are printed nowhere else, and lists of all values.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace stowage {
   return names[static_cast<std::size_t>(kind)];
 }
 
-/// What becomes of a parameter: a row's last word in the step file.
+/// Whether a parameter is trained, frozen or a buffer: the last field of its row.
 enum class ParameterKind { trained, frozen, buffer };
 [[nodiscard]] constexpr std::string_view to_string(ParameterKind kind) {
   constexpr std::array<std::string_view, 3> names{"trained", "frozen", "buffer"};

@@ -81,7 +81,7 @@ class GraphWriter {
     put(text_, "}}");
   }
 
-  // All rows but those that repetitions of the written ones make.
+  // All rows except those that the loop makes from the written ones.
   template <typename Row, typename RowsOf>
   void rows(std::string_view name, const std::vector<Row>& all, RowsOf rows_of) {
     put(text_, "\n{}: [", quoted(name));

@@ -1,5 +1,5 @@
-// A step file's graph as text: storages, nodes, and what refers to them. A repeated micro-batch is
-// written once, with how often it runs.
+// Writes a graph as the step file's text: storages, nodes, and the lists that refer to them. A
+// repeated micro-batch is written once, with the number of repetitions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace stowage::step_text {
 
-/// Adds to the tables what the graph refers to.
+/// Adds the shapes, layouts, attributes and convolutions of the graph to the tables.
 [[nodiscard]] std::string graph_text(const StepGraph& graph, Tables& tables);
 
 }  // namespace stowage::step_text

@@ -1,4 +1,4 @@
-// A step file's settings as text: what the step was lowered with.
+// Writes the settings with which the step was lowered as the step file's text.
 #pragma once
 
 #include "estimator/document/step_text.hpp"
@@ -6,7 +6,8 @@
 
 namespace stowage::step_text {
 
-/// Of both graphs: the evaluation's differ in the mode alone, and in that it has one micro-batch.
+/// The settings of both graphs: the evaluation differs only in its mode and in having one
+/// micro-batch.
 void put_settings(Text& text, const LoweringSettings& settings);
 
 }  // namespace stowage::step_text

@@ -1,5 +1,5 @@
-// The tables of a step file while it is written: shapes, layouts, attributes and convolutions, each
-// once, in the order of their first use. Nodes refer to them by number.
+// The tables of a step file that is being written: shapes, layouts, attributes and convolutions.
+// Nodes refer to their rows by number.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace stowage::step_text {
 
-/// Rows by their text, each once, in the order of their first use.
+/// A table of distinct rows, given as text, in the order of their first use.
 class Table {
  public:
   std::size_t number_of(std::string row);

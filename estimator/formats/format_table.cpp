@@ -15,12 +15,13 @@ namespace {
 
 // No models: the files that a model's weights lie in.
 
-bool is_weight_file(const Opening& opening) {
-  return opening.is_file && (is_gguf(opening.head) || is_safetensors(opening.head, opening.size));
+bool is_weight_file(const FileHead& file_head) {
+  return file_head.is_file &&
+         (is_gguf(file_head.first_bytes) || is_safetensors(file_head.first_bytes, file_head.size));
 }
 
-Result<ImportedModel> refuse_weight_file(const Opening& opening, const ImportOptions&) {
-  return failure(fmt::format("'{}' holds weights, and no network", opening.argument),
+Result<ImportedModel> refuse_weight_file(const FileHead& file_head, const ImportOptions&) {
+  return failure(fmt::format("'{}' holds weights, and no network", file_head.argument),
                  "`stowage summary` prints what is in it; a model is described by the config.json "
                  "beside it");
 }

@@ -5,35 +5,37 @@
 
 namespace stowage {
 
-Opening open_model(const std::string& argument) {
+FileHead read_file_head(const std::string& argument) {
   namespace fs = std::filesystem;
-  Opening opening{.argument = argument};
+  FileHead file_head{.argument = argument};
   std::error_code code;
-  opening.is_folder = fs::is_directory(argument, code);
-  opening.is_file = fs::is_regular_file(argument, code);
-  if (!opening.is_file) return opening;
+  file_head.is_folder = fs::is_directory(argument, code);
+  file_head.is_file = fs::is_regular_file(argument, code);
+  if (!file_head.is_file) return file_head;
   const auto size = fs::file_size(argument, code);
-  if (!code) opening.size = static_cast<std::int64_t>(size);
+  if (!code) file_head.size = static_cast<std::int64_t>(size);
   std::ifstream file(argument, std::ios::binary);
-  opening.head.resize(opening_length);
-  file.read(opening.head.data(), static_cast<std::streamsize>(opening.head.size()));
-  opening.head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return opening;
+  file_head.first_bytes.resize(file_head_length);
+  file.read(file_head.first_bytes.data(),
+            static_cast<std::streamsize>(file_head.first_bytes.size()));
+  file_head.first_bytes.resize(
+      static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return file_head;
 }
 
-Opening opening_of(SourceTextPtr text) {
-  Opening opening{.argument = text->name,
-                  .size = static_cast<std::int64_t>(text->text.size()),
-                  .head = text->text.substr(0, opening_length)};
-  opening.text = std::move(text);
-  return opening;
+FileHead file_head_of(SourceTextPtr text) {
+  FileHead file_head{.argument = text->name,
+                     .size = static_cast<std::int64_t>(text->text.size()),
+                     .first_bytes = text->text.substr(0, file_head_length)};
+  file_head.text = std::move(text);
+  return file_head;
 }
 
-Result<std::optional<ImportedModel>> import_model(const Opening& opening,
+Result<std::optional<ImportedModel>> import_model(const FileHead& file_head,
                                                   const ImportOptions& options) {
   for (const FormatRow& format : format_table()) {
-    if (!format.recognises(opening)) continue;
-    auto imported = format.read(opening, options);
+    if (!format.recognises(file_head)) continue;
+    auto imported = format.read(file_head, options);
     if (!imported) return tl::unexpected(std::move(imported.error()));
     return *std::move(imported);
   }

@@ -1,7 +1,8 @@
-// Which format a MODEL has, by its content, and the reader that makes a description of it.
+// Finds the format of a MODEL by its content, and the reader that makes a description of it.
 //
-// A format is a row of format_table(): how it is recognised from its opening, and its reader. What
-// no row recognises is a description, a name of the catalogue, or a mistake, as before.
+// A format is a row of format_table(): a function that recognises it by the start of a file, and
+// its reader. A MODEL that no row recognises is a description, the name of a shipped model, or a
+// mistake.
 #pragma once
 
 #include <span>
@@ -13,20 +14,20 @@ namespace stowage {
 
 struct FormatRow {
   std::string_view name;  ///< "ONNX"
-  bool (*recognises)(const Opening& opening) = nullptr;
-  Result<ImportedModel> (*read)(const Opening& opening, const ImportOptions& options) = nullptr;
+  bool (*recognises)(const FileHead& file_head) = nullptr;
+  Result<ImportedModel> (*read)(const FileHead& file_head, const ImportOptions& options) = nullptr;
 };
-/// In the order in which they are asked.
+/// The formats, in the order in which they are tried.
 [[nodiscard]] std::span<const FormatRow> format_table();
 
-/// What stands under `argument`. A path that cannot be read has an empty head: whoever reads it
-/// says why.
-[[nodiscard]] Opening open_model(const std::string& argument);
-/// As if `text` were a file: of a pipe, or in memory.
-[[nodiscard]] Opening opening_of(SourceTextPtr text);
+/// Reads the start of the file that `argument` names. If it cannot be read, `first_bytes` is empty;
+/// the later reader reports the error.
+[[nodiscard]] FileHead read_file_head(const std::string& argument);
+/// The same for a text that is in memory or came through a pipe, as if it were a file.
+[[nodiscard]] FileHead file_head_of(SourceTextPtr text);
 
-/// nullopt: of no format in the table.
-[[nodiscard]] Result<std::optional<ImportedModel>> import_model(const Opening& opening,
+/// nullopt: no format of the table recognises it.
+[[nodiscard]] Result<std::optional<ImportedModel>> import_model(const FileHead& file_head,
                                                                 const ImportOptions& options);
 
 }  // namespace stowage

@@ -67,37 +67,37 @@ std::string adapted_model(const YamlNode& root) {
   return name.empty() || is_path ? name : fmt::format("{}{}", cache_prefix, name);
 }
 
-Result<SourceTextPtr> adapter_text(const Opening& opening) {
-  if (opening.text) return opening.text;
-  const fs::path path = opening.is_folder ? fs::path(opening.argument) / adapter_file_name
-                                          : fs::path(opening.argument);
+Result<SourceTextPtr> adapter_text(const FileHead& file_head) {
+  if (file_head.text) return file_head.text;
+  const fs::path path = file_head.is_folder ? fs::path(file_head.argument) / adapter_file_name
+                                            : fs::path(file_head.argument);
   return read_source(path.string(), FileKind::description);
 }
 
 }  // namespace
 
-bool is_adapter_config(const Opening& opening) {
-  if (opening.is_folder) {
+bool is_adapter_config(const FileHead& file_head) {
+  if (file_head.is_folder) {
     std::error_code code;
-    const fs::path folder(opening.argument);
+    const fs::path folder(file_head.argument);
     return fs::is_regular_file(folder / adapter_file_name, code) &&
            !fs::exists(folder / "config.json", code);
   }
-  return is_json_mapping_with(opening.head, "\"peft_type\"");
+  return is_json_mapping_with(file_head.first_bytes, "\"peft_type\"");
 }
 
-Result<ImportedModel> refuse_adapter_config(const Opening& opening, const ImportOptions&) {
-  const auto text = adapter_text(opening);
+Result<ImportedModel> refuse_adapter_config(const FileHead& file_head, const ImportOptions&) {
+  const auto text = adapter_text(file_head);
   if (!text) return tl::unexpected(text.error());
   const auto document = read_yaml(*text);
   if (!document) return tl::unexpected(document.error());
   const YamlNode& root = *document->root;
   if (!root.is_mapping()) {
-    return failure(fmt::format("'{}' holds adapters, and no network", opening.argument));
+    return failure(fmt::format("'{}' holds adapters, and no network", file_head.argument));
   }
   const std::string kind = plain_scalar(root, "peft_type"), model = adapted_model(root);
   const std::string message =
-      fmt::format("'{}' holds adapters{}, and no network", opening.argument,
+      fmt::format("'{}' holds adapters{}, and no network", file_head.argument,
                   kind.empty() ? std::string() : fmt::format(" of peft's kind {}", kind));
   const std::string base = fmt::format("name the model that they belong to{}",
                                        model.empty() ? std::string() : fmt::format(", {}", model));

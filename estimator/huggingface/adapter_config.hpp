@@ -1,7 +1,7 @@
-// peft's adapter_config.json: adapters beside a model that lies elsewhere.
+// peft's adapter_config.json, which describes adapters and names the model that they belong to.
 //
-// It names no network, so it is refused: with the model that its adapters belong to, and with the
-// settings under which that model is sized with such adapters.
+// It describes no network, so it is refused. The error names the base model and the settings that
+// size it with such adapters.
 #pragma once
 
 #include "estimator/import/imported_model.hpp"
@@ -10,9 +10,9 @@ namespace stowage {
 
 inline constexpr const char* adapter_file_name = "adapter_config.json";
 
-/// Such a file, or a folder that has one and no config.json.
-[[nodiscard]] bool is_adapter_config(const Opening& opening);
-[[nodiscard]] Result<ImportedModel> refuse_adapter_config(const Opening& opening,
+/// Whether it is such a file, or a folder that has one but no config.json.
+[[nodiscard]] bool is_adapter_config(const FileHead& file_head);
+[[nodiscard]] Result<ImportedModel> refuse_adapter_config(const FileHead& file_head,
                                                           const ImportOptions& options);
 
 }  // namespace stowage

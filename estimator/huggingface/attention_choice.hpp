@@ -1,5 +1,5 @@
-// Which attention function of transformers runs: what the command line asks for, else what the file
-// states, else what the version takes for the model type.
+// AttentionChoice: the attention function of transformers that runs. The command line decides, else
+// the file, else the default of the version for the model type.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace stowage {
 
 struct AttentionChoice {
   AttentionFunction function = AttentionFunction::sdpa;
-  /// The argument `attention` says "paged": a server's own function over blocks of a cache, fused
-  /// for every family (vLLM caps scores within it), in place of transformers'.
+  /// The argument `attention` is "paged": a server's own function over blocks of a cache runs
+  /// instead of transformers', fused for every family (vLLM caps scores within it).
   bool is_paged = false;
   std::string words;  ///< for a note: "'sdpa'", "'flash_attention_2', sized as 'sdpa'"
 };
 
-/// Errors: a function that is not sized, or that transformers does not have for the type. One that
-/// the file states is reported at its place.
+/// Errors: a function that cannot be sized, or that transformers does not have for the type. If the
+/// file names it, the error has its place.
 [[nodiscard]] Result<AttentionChoice> chosen_attention(ConfigReader& config, const Family& family,
                                                        const LibraryVersion& version,
                                                        const ImportOptions& options);

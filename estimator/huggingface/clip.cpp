@@ -147,6 +147,8 @@ void add_contrastive_loss(Network& network, std::int64_t pairs) {
 
 }  // namespace
 
+/// Writes a single tower if the configuration is one; else both towers, their projections and
+/// normalised embeddings, and the loss over the pairs if their number is given.
 void write_clip(Network& network) {
   ConfigReader& config = network.config;
   network.text.argument("checkpoint", "false");

@@ -1,10 +1,11 @@
-// ConfigReader: a config.json of transformers, read key by key with the defaults of its type.
+// ConfigReader: reads a config.json of transformers key by key, with the defaults of its model
+// type.
 //
-// A key that the file lacks, or has as null where null means so, takes the default of transformers'
+// A missing key, or null where that means the default, takes the default of transformers'
 // configuration class (default_table.hpp). Keys have the names of that class; a file may use a
 // general name for one ("hidden_size" for GPT-2's "n_embd"). Every mistake has the place of its
-// value. Keys that nobody has asked for and that change no tensor are passed over; those that no
-// version of the class has are warned about by finish().
+// value. finish() warns of keys that no version of the class has; other keys that were not read are
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +26,13 @@ class ConfigReader {
   /// messages about a part. `node` and `mistakes` outlive the reader.
   ConfigReader(const YamlNode& node, std::string type, std::string where, Mistakes& mistakes);
 
-  /// The value that the file has, under this or its general name; null: it has none.
+  /// The file's value under this name or its general name; null: it has none.
   const YamlNode* written(std::string_view key);
-  /// The file's value, else the default; null: neither, or a null.
+  /// The file's value, else the default; null: there is neither, or the value is null.
   const YamlNode* find(std::string_view key);
 
-  /// Each reports a value of another kind, and then returns a value in the bounds.
+  /// Each of these reports a value of the wrong kind or out of bounds, and then returns a valid
+  /// one.
   std::int64_t integer(std::string_view key, std::int64_t least = 1,
                        std::int64_t most = largest_size);
   std::optional<std::int64_t> integer_or_null(std::string_view key, std::int64_t least = 1,
@@ -44,10 +46,11 @@ class ConfigReader {
   std::string word(std::string_view key);
   std::vector<std::string> words(std::string_view key);
 
-  /// A mistake about the value of `key`, at the file's value or at the file's beginning.
+  /// Reports a mistake about the value of `key`, at the value or, if it is missing, at the file's
+  /// beginning.
   void wrong(std::string_view key, std::string message, std::string hint = {});
   void warn(std::string_view key, std::string message, std::string hint = {});
-  /// The key changes nothing that is sized, or is read elsewhere.
+  /// Marks a key as known: it changes no size, or is read elsewhere.
   void pass_over(std::string_view key) { asked_.emplace(key); }
   /// Warns of keys that the type does not have.
   void finish();
@@ -72,7 +75,7 @@ class ConfigReader {
   std::set<std::string, std::less<>> asked_;
 };
 
-/// "LlamaConfig" of "llama"; empty: no such type.
+/// The class of a model type, "LlamaConfig" for "llama"; empty: no such type.
 [[nodiscard]] std::string_view config_class(std::string_view type);
 
 }  // namespace stowage

@@ -88,7 +88,7 @@ void add_fused_projection(LayerLines& layers, const DecoderShape& shape) {
   }
 }
 
-/// Turns `query` and `key`; returns the names of the turned ones.
+/// Adds the rotation of `query` and `key`; returns the names of the rotated ones.
 std::pair<std::string, std::string> add_rotation(LayerLines& layers, const DecoderShape& shape) {
   using Rotation = DecoderShape::Rotation;
   const std::string tables = "input.1, input.2";
@@ -98,7 +98,7 @@ std::pair<std::string, std::string> add_rotation(LayerLines& layers, const Decod
   }
   const bool rest = shape.rotated < shape.width;
   if (!rest && shape.rotation == Rotation::inside) {
-    // The rest is empty, and the result is copied all the same.
+    // All features are rotated, and the result is still copied.
     layers.add(fmt::format("rotary: {{name: turned, from: [query, key, {}]}}", tables));
     layers.add("contiguous: {name: whole_query, from: turned.0}");
     layers.add("contiguous: {name: whole_key, from: turned.1}");
@@ -154,7 +154,8 @@ void write_attention(Network& network, const DecoderShape& shape) {
   layers.add(linear_line("o_proj", "", shape.hidden, shape.output_bias));
 }
 
-// What attention or the feed-forward network adds to a layer's input, the layer before this.
+// Adds the dropout and the factor of the previous layer's result, which attention or the
+// feed-forward network adds to the layer's input.
 void add_dropped(LayerLines& layers, const DecoderShape& shape, std::string_view name) {
   if (shape.residual_factor) {
     layers.add(fmt::format("scale: {{name: {}, factor: {:.17g}}}", name, *shape.residual_factor));
@@ -169,13 +170,16 @@ void add_feed_forward(LayerLines& layers, std::string_view from) {
   layers.add(fmt::format("mlp: {{name: mlp, from: {}}}", from));
 }
 
-/// The second of a layer's inputs where `condition` holds, else the first.
+/// A line that chooses the second input if `condition` holds, else the first.
 std::string chosen_input(std::string_view name, std::string_view first, std::string_view second,
                          std::string_view condition) {
   return fmt::format("second: {{name: {}, from: [{}, {}], when: {}}}", name, first, second,
                      condition);
 }
 
+/// Writes the block of a decoder layer: its inputs (those that differ between sliding and other
+/// layers are chosen by the layer's index), attention, and the feed-forward network, in the order
+/// of the family.
 void write_layer(Network& network, const DecoderShape& shape) {
   LayerLines& layers = network.text.block("decoder_layer");
   layers.add(norm_line(shape, "input_layernorm", "input.0"));
@@ -226,6 +230,8 @@ void write_layer(Network& network, const DecoderShape& shape) {
   layers.add("add: {name: done, from: [attended, fed]}");
 }
 
+/// Writes the block `decoder`: embedding with its scaling and dropout, masks, rotary tables, the
+/// repeated layer with its inputs in write_layer()'s order, and the final norm.
 void write_backbone(Network& network, const DecoderShape& shape) {
   LayerLines& layers = network.text.block("decoder");
   layers.add(fmt::format("embedding: {{name: embed_tokens, from: input, count: {}, features: {}}}",
@@ -245,7 +251,7 @@ void write_backbone(Network& network, const DecoderShape& shape) {
     states = "embedding_dropped";
   }
   Lines masks = causal_mask_lines(network, shape.window);
-  // Where every layer has the window, nobody makes the mask without it.
+  // If every layer has the window, transformers does not make the mask without it.
   if (has_eager(network) && shape.window > 0 && !mixes_windows(shape)) masks.erase(masks.begin());
   layers.add(masks);
   layers.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",

@@ -1,4 +1,4 @@
-// From the keys of LLaMA's relatives to a DecoderShape.
+// Reads the keys of the LLaMA-like families into a DecoderShape.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void refuse_both_directions(ConfigReader& config) {
   }
 }
 
-/// What all have.
+/// Reads the keys that all of these families have.
 DecoderShape read_common(Network& network) {
   ConfigReader& config = network.config;
   DecoderShape shape;
@@ -61,7 +61,7 @@ DecoderShape read_common(Network& network) {
   return shape;
 }
 
-/// The window of the layers that `layer_types` names, or of those that `usual` says.
+/// Reads the window, and which layers have it: those of `layer_types`, or else of `usual`.
 void read_window(ConfigReader& config, DecoderShape& shape,
                  const std::function<bool(std::int64_t)>& usual) {
   const auto window = config.integer_or_null("sliding_window", 0);
@@ -89,7 +89,7 @@ void read_window(ConfigReader& config, DecoderShape& shape,
   }
 }
 
-/// What the first Gemma and the later ones have.
+/// Sets what all Gemma versions have in common.
 DecoderShape read_every_gemma(Network& network) {
   ConfigReader& config = network.config;
   DecoderShape shape = read_common(network);

@@ -1,8 +1,8 @@
-// DescriptionText: a description (docs/model-description.md) put together section by section.
+// DescriptionText: builds the text of a description (docs/model-description.md) section by section.
 //
 // Importers write layers as lines of YAML in flow form, "linear: {name: q_proj, features: 64}";
-// this type knows the sections, their order and the indentation. Nothing is checked here:
-// load_model reads the text as it reads a user's.
+// this class knows the sections, their order and the indentation. It checks nothing: load_model
+// reads the text like a user's.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-/// The lines of a block's or of the model's `layers`.
+/// The lines of `layers:`, of a block or of the model.
 class LayerLines {
  public:
   void add(std::string line) { lines_.push_back(std::move(line)); }
@@ -37,8 +37,8 @@ class DescriptionText {
   void input(std::string name, std::string type);
   /// "linear", "{bias: false}"
   void defaults(std::string op, std::string attributes);
-  /// A block of that name; `head`: its other keys, as "arguments: {causal: false}" or
-  /// "output: [a, b]". Later calls leave the reference valid.
+  /// Adds a block; `head`: its other keys, as "arguments: {causal: false}" or "output: [a, b]". The
+  /// reference stays valid.
   LayerLines& block(std::string name, std::vector<std::string> head = {});
   LayerLines& layers() { return layers_; }
   /// "cross_entropy: {from: [logits, targets]}"
@@ -46,7 +46,7 @@ class DescriptionText {
   void output(std::string layer) { output_ = std::move(layer); }
   /// "optimizer: adamw, learning_rate: 5e-5"
   void train(std::string settings) { train_ = std::move(settings); }
-  /// Shapes have this argument where they would have the batch: the step is of so many samples.
+  /// Shapes use this argument in place of `batch`: the step has a fixed number of samples.
   void fix_batch(std::string argument) { fixed_batch_ = std::move(argument); }
   [[nodiscard]] bool has_loss() const { return !loss_.empty(); }
 

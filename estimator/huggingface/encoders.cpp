@@ -81,7 +81,7 @@ void start_encoder(Network& network, const EncoderKeys& keys, std::int64_t usabl
   token_input(network);
 }
 
-/// RoBERTa, and what is it by another name.
+/// Whether the type is RoBERTa, or has its architecture under another name.
 bool is_roberta(std::string_view type) {
   return type == "roberta" || type == "xlm-roberta" || type == "camembert";
 }
@@ -273,14 +273,15 @@ void electra_heads(Network& network, const EncoderKeys& keys, bool tied) {
 
 }  // namespace
 
+/// Writes embeddings, layers and pooler of the base model, then the head that is asked for.
 void write_bert_family(Network& network) {
   ConfigReader& config = network.config;
   const std::string& type = config.type();
   const EncoderKeys keys = read_bert(config);
-  // What its classes call the module.
+  // The name of the base module in its classes.
   const std::string base_name = is_roberta(type) ? "roberta" : type;
   const bool tied = config.boolean("tie_word_embeddings");
-  // RoBERTa's positions start behind the padding's number.
+  // RoBERTa's positions start after the padding's index.
   const std::int64_t usable = is_roberta(type)
                                   ? std::max<std::int64_t>(keys.positions - keys.padding - 1, 1)
                                   : keys.positions;
@@ -336,6 +337,8 @@ EncoderKeys read_distilbert(ConfigReader& config) {
   return keys;
 }
 
+/// Writes the blocks of embeddings, attention, feed-forward network and layer, and the encoder of
+/// them.
 void add_distilbert_layers(Network& network, const EncoderKeys& keys) {
   LayerLines& embeddings = network.text.block("embeddings");
   embeddings.add(

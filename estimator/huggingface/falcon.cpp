@@ -119,6 +119,8 @@ void write_falcon_layer(Network& network, const ParallelSizes& sizes, const Falc
 
 }  // namespace
 
+/// Writes attention with its mask or bias of positions (ALiBi), the feed-forward network, the
+/// layer, the decoder with the tables that its layers read, and the head.
 void write_falcon(Network& network) {
   ConfigReader& config = network.config;
   config.pass_over("n_embed");

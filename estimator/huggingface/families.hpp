@@ -1,4 +1,4 @@
-// The model types that are read: a row each.
+// The supported model types, one row each.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace stowage {
 struct Family {
   std::string_view type;          ///< "llama"
   std::string_view class_prefix;  ///< of its classes: "Llama"
-  std::span<const Head> heads;    ///< those that are read; the first is taken where none is named
+  std::span<const Head> heads;    ///< the supported heads; the first is the default
   void (*write)(Network& network) = nullptr;
   bool has_heads = true;
   bool eager_only = false;  ///< its attention has no fused form

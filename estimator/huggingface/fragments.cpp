@@ -88,7 +88,7 @@ Lines repeated_heads(const AttentionCall& call, const std::string& from, std::st
                       call.keys, call.width)};
 }
 
-/// Whose eager attention takes the softmax in the format of the scores.
+/// Whether the type's eager attention computes the softmax in the format of the scores.
 bool has_plain_softmax(std::string_view type) {
   for (const std::string_view plain :
        {"gpt2", "bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "bart",
@@ -102,7 +102,7 @@ double scale_of(const AttentionCall& call) {
   return call.scale > 0 ? call.scale : 1 / std::sqrt(static_cast<double>(call.width));
 }
 
-// eager_attention_forward: the products, with all that lies between them as tensors of their own.
+// eager_attention_forward: two products, and each operation between them as a separate layer.
 Lines eager_lines(const AttentionCall& call) {
   Lines lines = repeated_heads(call, call.key, "keys_repeated");
   const auto add = [&](std::string line) { lines.push_back(std::move(line)); };
@@ -134,7 +134,7 @@ Lines fused_lines(const AttentionCall& call) {
   if (!call.window.empty()) rest += fmt::format(", window: {}", call.window);
   const bool grouped = call.heads != call.key_heads;
   const std::string inputs = fmt::format("{}, {}, {}", call.query, call.key, call.value);
-  // transformers leaves grouped heads to PyTorch where there is no mask and heads are not wide.
+  // transformers lets PyTorch handle grouped heads if there is no mask and heads are not wide.
   constexpr std::int64_t widest_grouped = 256;
   const auto line = [&](std::string_view name, std::string_view when, const std::string& from,
                         bool causal, bool repeats) {
@@ -144,7 +144,7 @@ Lines fused_lines(const AttentionCall& call) {
   };
   const bool wide = call.width > widest_grouped;
   if (call.masked.empty()) return {line("attention", "", inputs, call.causal, wide)};
-  // Where the first is left out, `unmasked` is its query.
+  // If the first attention is left out, the name `unmasked` refers to its query.
   return {line("unmasked", fmt::format(", when: not ({})", call.masked), inputs, call.causal, wide),
           line("attention", fmt::format(", when: {}", call.masked),
                fmt::format("unmasked, {}, {}, {}", call.key, call.value, call.mask), false, true)};

@@ -7,6 +7,8 @@
 
 namespace stowage {
 
+/// Writes attention, the feed-forward network, the layer in its parallel or sequential form, then
+/// the parts around it.
 void write_gpt_neox(Network& network) {
   ConfigReader& config = network.config;
   ParallelSizes sizes = read_parallel_sizes(config, "layer_norm_eps");

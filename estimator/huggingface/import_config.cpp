@@ -30,7 +30,7 @@ struct FoundConfig {
   fs::path folder = {};  ///< where weights may lie; empty: a file alone was named
 };
 
-/// The folder's name, or the file's where it is called otherwise than config.json.
+/// The model's name: the folder's name, or the file's if it is not called config.json.
 std::string name_of(const fs::path& path) {
   if (path.filename() != "config.json") return path.stem().string();
   const std::string folder = fs::absolute(path).parent_path().filename().string();
@@ -43,21 +43,21 @@ Result<FoundConfig> read_config_file(const fs::path& path, std::string name, fs:
   });
 }
 
-Result<FoundConfig> find_config(const Opening& opening) {
-  if (opening.text) return FoundConfig{opening.text, "config"};
-  if (opening.argument.starts_with(cache_prefix)) {
-    const std::string name = opening.argument.substr(cache_prefix.size());
+Result<FoundConfig> find_config(const FileHead& file_head) {
+  if (file_head.text) return FoundConfig{file_head.text, "config"};
+  if (file_head.argument.starts_with(cache_prefix)) {
+    const std::string name = file_head.argument.substr(cache_prefix.size());
     auto path = cached_config(name, environment_cache());
     if (!path) return tl::unexpected(std::move(path.error()));
     return read_config_file(*path, name, path->parent_path());
   }
-  const fs::path path =
-      opening.is_folder ? fs::path(opening.argument) / "config.json" : fs::path(opening.argument);
+  const fs::path path = file_head.is_folder ? fs::path(file_head.argument) / "config.json"
+                                            : fs::path(file_head.argument);
   return read_config_file(path, name_of(path),
-                          opening.is_folder ? fs::path(opening.argument) : fs::path());
+                          file_head.is_folder ? fs::path(file_head.argument) : fs::path());
 }
 
-/// What lies beside the configuration; nullopt: nothing.
+/// A note about weights in the configuration's folder; nullopt: there are none.
 std::optional<Diagnostic> weights_note(const fs::path& folder) {
   if (folder.empty() || !has_weights(folder)) return std::nullopt;
   const auto weights = read_weight_folder(folder);
@@ -120,19 +120,21 @@ bool is_json_mapping_with(std::string_view text, std::string_view key) {
          text.find(key) != std::string_view::npos;
 }
 
-bool is_hugging_face_model(const Opening& opening) {
-  if (opening.argument.starts_with(cache_prefix)) return true;
-  if (opening.is_folder) {
+bool is_hugging_face_model(const FileHead& file_head) {
+  if (file_head.argument.starts_with(cache_prefix)) return true;
+  if (file_head.is_folder) {
     std::error_code code;
-    return fs::is_regular_file(fs::path(opening.argument) / "config.json", code);
+    return fs::is_regular_file(fs::path(file_head.argument) / "config.json", code);
   }
-  return is_json_mapping_with(opening.head, "\"model_type\"") ||
-         is_json_mapping_with(opening.head, "\"architectures\"");
+  return is_json_mapping_with(file_head.first_bytes, "\"model_type\"") ||
+         is_json_mapping_with(file_head.first_bytes, "\"architectures\"");
 }
 
-Result<ImportedModel> import_hugging_face_model(const Opening& opening,
+/// Finds and reads the configuration, its model type and the settings, lets the family's writer
+/// fill in the description, and collects the notes.
+Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
                                                 const ImportOptions& options) {
-  const auto found = find_config(opening);
+  const auto found = find_config(file_head);
   if (!found) return tl::unexpected(found.error());
   const auto document = read_yaml(found->text);
   if (!document) return tl::unexpected(document.error());
@@ -143,7 +145,7 @@ Result<ImportedModel> import_hugging_face_model(const Opening& opening,
     mistakes.error(root.mark, fmt::format("a configuration is a mapping, not {}", describe(root)));
     return tl::unexpected(std::move(mistakes).in_order());
   }
-  const std::string type = read_model_type(root, opening.argument, mistakes);
+  const std::string type = read_model_type(root, file_head.argument, mistakes);
   if (type.empty()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
   const Family& family = *find_family(type);
   ConfigReader config(root, type, "", mistakes);

@@ -60,6 +60,8 @@ void start_learned(Network& network, std::int64_t layers, std::int64_t positions
 
 }  // namespace
 
+/// Reads the keys, then writes attention, the feed-forward network, the layer, the decoder and the
+/// head.
 void write_gpt2(Network& network) {
   ConfigReader& config = network.config;
   const std::int64_t vocabulary = config.integer("vocab_size");
@@ -100,7 +102,7 @@ void write_gpt2(Network& network) {
   mlp.add(linear_line("c_proj", "", hidden));
   mlp.add(maybe_dropped("dropout", residual));
 
-  // attn_output is a variable while the feed-forward network runs.
+  // forward() holds attn_output in a variable while the feed-forward network runs.
   LayerLines& block =
       network.text.block("transformer_block", {"modules: {rest: [attended, done]}"});
   block.add(fmt::format("layer_norm: {{name: ln_1, from: input.0, eps: {}}}", eps));
@@ -191,6 +193,8 @@ void write_opt_attention(Network& network, const OptKeys& keys) {
 
 }  // namespace
 
+/// Writes the layer, with norms before or after its parts, the decoder with its projections, and
+/// the head.
 void write_opt(Network& network) {
   ConfigReader& config = network.config;
   const OptKeys keys = read_opt(config);

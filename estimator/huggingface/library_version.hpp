@@ -1,7 +1,7 @@
-// LibraryVersion: a version of transformers, and what of its steps changed between versions.
+// LibraryVersion: a version of transformers, and what changed in its steps between versions.
 //
-// The newest that these facts were read from is newest_known_version, whose sources the
-// descriptions follow (docs/huggingface.md lists the differences and where each is from).
+// The descriptions follow the sources of newest_known_version (docs/huggingface.md lists the
+// differences to earlier versions with their sources).
 #pragma once
 
 #include <compare>
@@ -22,15 +22,15 @@ inline constexpr LibraryVersion newest_known_version{5, 24};
 [[nodiscard]] std::optional<LibraryVersion> parse_library_version(std::string_view text);
 [[nodiscard]] std::string to_string(const LibraryVersion& version);
 
-/// Whether the labels are moved by padding them; before, the logits were copied without their last
-/// position.
+/// Whether the labels are shifted by padding them; earlier versions copied the logits without their
+/// last position.
 [[nodiscard]] bool pads_labels(const LibraryVersion& version);
-/// Whether all causal models make the logits float32 for the loss.
+/// Whether all causal models convert the logits to float32 for the loss.
 [[nodiscard]] bool upcasts_all_logits(const LibraryVersion& version);
-/// Whether a bias by distance is made contiguous for PyTorch's fused attention; before, it arrived
-/// transposed, which no fused kernel takes.
+/// Whether a relative position bias is made contiguous for PyTorch's fused attention; in earlier
+/// versions it was transposed, which no fused kernel takes.
 [[nodiscard]] bool copies_position_bias(const LibraryVersion& version);
-/// Whether from_pretrained takes the format of the checkpoint where none is asked for.
+/// Whether from_pretrained takes the checkpoint's format by default.
 [[nodiscard]] bool loads_checkpoint_format(const LibraryVersion& version);
 /// The first version in which a type's default attention is PyTorch's fused one; nullopt: none yet.
 [[nodiscard]] std::optional<LibraryVersion> first_with_fused_attention(std::string_view type);

@@ -37,7 +37,7 @@ bool is_name_part(std::string_view part) {
          part.find("..") == std::string_view::npos && std::ranges::all_of(part, is_name_letter);
 }
 
-/// "org/name" or "name": none that leads out of the cache.
+/// Whether it is "org/name" or "name", and stays within the cache's folder.
 bool is_repository_name(std::string_view name) {
   if (name.find("--") != std::string_view::npos) return false;
   const std::size_t slash = name.find('/');
@@ -59,7 +59,7 @@ struct HubName {
   std::string repository, revision;
 };
 
-/// The commit that a file below refs/ holds; empty: none.
+/// The commit in a file below refs/; empty: there is none.
 std::string commit_in(const fs::path& reference) {
   std::ifstream file(reference);
   std::string commit(64, '\0');
@@ -71,7 +71,7 @@ std::string commit_in(const fs::path& reference) {
   return commit;
 }
 
-/// A reference's commit, or the revision itself where that is a snapshot's; empty: neither.
+/// The commit of a reference, or the revision itself if it is a snapshot's name; empty: neither.
 std::string commit_of(const fs::path& repository, const std::string& revision) {
   std::string commit = commit_in(repository / "refs" / revision);
   std::error_code code;
@@ -81,7 +81,7 @@ std::string commit_of(const fs::path& repository, const std::string& revision) {
   return commit;
 }
 
-/// Names of the references, else of the snapshots: what could be asked for; sorted, a few.
+/// Some names of references, else of snapshots, that can be asked for; sorted.
 std::vector<std::string> revisions_in(const fs::path& repository) {
   constexpr std::size_t most_named = 5;
   std::vector<std::string> names;

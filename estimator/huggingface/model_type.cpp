@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-/// What stands behind "transformers:", as a shell reads it: the configuration's own place.
+/// The name after "transformers:" in the command, quoted for a shell: the configuration's path.
 std::string recorded_name(const std::string& argument) {
   std::string name = argument;
   if (name.starts_with(cache_prefix)) {
@@ -24,7 +24,7 @@ std::string recorded_name(const std::string& argument) {
   return name;
 }
 
-/// The type that a configuration within another one states; empty: none.
+/// The model type of a nested configuration; empty: it has none.
 std::string inner_type(const YamlNode& root, std::string_view key) {
   const YamlNode* inner = root.find(key);
   if (inner == nullptr || !inner->is_mapping()) return {};

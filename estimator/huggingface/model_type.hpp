@@ -1,4 +1,4 @@
-// `model_type` of a config.json: whether it is one of those that are read, and what else there is.
+// Reads and checks `model_type` of a config.json.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace stowage {
 
-/// The type; empty: a mistake was reported. Of a type that is not read it says which are, and the
-/// command that records the model with transformers itself; of one that joins several models (an
-/// encoder of images and a language model) what they are. `argument`: as the user named the
-/// configuration, "hf:ORG/NAME", a file or a folder.
+/// The type; empty: a mistake was reported. The message for an unsupported type lists the supported
+/// ones, and the command that records the model with transformers itself; for a type composed of
+/// several models (an image encoder and a language model) it lists those. `argument`: the
+/// configuration as the user named it, "hf:ORG/NAME", a file or a folder.
 [[nodiscard]] std::string read_model_type(const YamlNode& root, const std::string& argument,
                                           Mistakes& mistakes);
 
-/// Whether a shell takes the text as one word as it is, so that it may stand in a command that is
-/// shown.
+/// Whether a shell reads the text as one word without quotes, so that it can be used in a command
+/// that is shown.
 [[nodiscard]] bool is_plain_word(std::string_view text);
 
 }  // namespace stowage

@@ -1,8 +1,9 @@
-// Network: what a family's writer is given, and what it fills.
+// Network: the input of a family's writer (configuration and settings) and its output (a
+// description's text).
 //
 // A family's writer reads its keys from `config` and writes blocks and layers into `text`, with the
-// names that transformers' modules have ("model.layers.3.self_attn.q_proj"). Mistakes go to the
-// config's list; after one the text is thrown away, so a writer may go on with any value.
+// names of transformers' modules ("model.layers.3.self_attn.q_proj"). Mistakes go to the config's
+// list. After a mistake the text is discarded, so a writer may continue with any value.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace stowage {
 
-/// What stands on the network, by the ending of the class in `architectures`.
+/// The head on top of the network, from the ending of the class name in `architectures`.
 enum class Head : std::uint8_t {
   none,  ///< "LlamaModel": hidden states, no loss
   causal_lm,
@@ -29,7 +30,7 @@ enum class Head : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Head head);
 
-/// Which of transformers' attention functions runs.
+/// The attention function of transformers that runs.
 enum class AttentionFunction : std::uint8_t { sdpa, eager };
 
 struct Network {
@@ -39,9 +40,10 @@ struct Network {
   AttentionFunction attention = AttentionFunction::sdpa;
   LibraryVersion version = newest_known_version;
   std::int64_t labels = 2;
-  /// Of CLIP: the pairs of a step whose logits, each text beside each image, are sized.
+  /// CLIP: the number of image and text pairs in a step. Its logits have an entry for each text and
+  /// image.
   std::optional<std::int64_t> pairs = std::nullopt;
-  bool has_loss = true;  ///< false: the user wants none; a causal head takes no labels then
+  bool has_loss = true;  ///< false: no loss was asked for; a causal head has no labels then
 };
 
 }  // namespace stowage

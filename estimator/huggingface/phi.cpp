@@ -6,6 +6,8 @@
 
 namespace stowage {
 
+/// Reads the keys, then writes attention, the feed-forward network, the layer, and the parts around
+/// it.
 void write_phi(Network& network) {
   ConfigReader& config = network.config;
   ParallelSizes sizes = read_parallel_sizes(config, "layer_norm_eps");

@@ -20,7 +20,7 @@ bool is_true(const YamlNode& mapping, std::string_view key) {
   return node != nullptr && node->is_scalar() && !node->quoted && node->text == "true";
 }
 
-/// What BitsAndBytesConfig says; its defaults are fp4 without double quantisation.
+/// The setting `base` for a BitsAndBytesConfig, whose defaults are fp4 without double quantisation.
 std::string bitsandbytes_base(const YamlNode& config) {
   if (is_true(config, "load_in_8bit") || is_true(config, "_load_in_8bit")) return "int8";
   if (!is_true(config, "load_in_4bit") && !is_true(config, "_load_in_4bit")) return {};

@@ -1,4 +1,4 @@
-// `quantization_config` of a config.json: how the weights on disk were quantised.
+// Reads `quantization_config` of a config.json: how the weights on disk were quantised.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -7,11 +7,11 @@
 
 namespace stowage {
 
-/// A warning that the network is read as it was before; where a quantised base has the layout of
-/// the file's, with that base.
+/// Warns that the network is sized as it was before quantisation. If a setting `base` has the
+/// file's layout, the hint names it.
 void warn_of_quantised_weights(ConfigReader& config);
 
-/// Whether `warning` is the one above, and `base` has the layout that it names.
+/// Whether `warning` is that warning and `base` is the setting that it names.
 [[nodiscard]] bool answers_quantisation(const BaseSettings& base, const Diagnostic& warning);
 
 }  // namespace stowage

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kinds{"default",  "linear", "dynamic", "yarn",
                                                 "longrope", "llama3", "su"};
 
-/// What a class has where no key says so: `default_theta` and the `partial_rotary_factor` of each.
+/// A class's defaults if no key is given: its `default_theta` and `partial_rotary_factor`.
 RotaryKeys usual_keys(std::string_view type) {
   RotaryKeys keys;
   if (type == "mixtral") keys.base = 1'000'000;

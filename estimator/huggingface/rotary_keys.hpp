@@ -1,7 +1,7 @@
-// The keys of rotary positions: transformers 5's `rope_parameters`, and those before it.
+// Reads the keys of rotary positions: transformers 5's `rope_parameters`, and the earlier ones.
 //
-// Scaled positions (linear, dynamic, yarn, longrope, llama3) change the values of the tables and no
-// tensor's size; they are named in docs/huggingface.md.
+// Scaled positions (linear, dynamic, yarn, longrope, llama3) change values in the tables but no
+// tensor's size (docs/huggingface.md).
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace stowage {
 
 struct RotaryKeys {
   double base = 10000;
-  double part = 1;                   ///< of a head's features that is turned
-  std::optional<double> local_base;  ///< of layers with a window, where they have one of their own
+  double part = 1;                   ///< share of a head's features that are rotated
+  std::optional<double> local_base;  ///< base for layers with a window, if it differs
 };
 /// Mistakes: a kind of scaling that transformers does not have, values out of bounds.
 [[nodiscard]] RotaryKeys read_rotary(ConfigReader& config);

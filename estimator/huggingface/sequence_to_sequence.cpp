@@ -276,6 +276,8 @@ void write_bart(Network& network) {
   sequence_loss(network, keys, "logits");
 }
 
+/// Writes the layers, the encoder with its convolutions, the decoder, the model of both, and the
+/// head with its loss.
 void write_whisper(Network& network) {
   ConfigReader& config = network.config;
   const SequenceKeys keys = read_sequences(config);

@@ -53,7 +53,7 @@ bool reads_head(const Family& family, Head head) {
   return std::ranges::find(family.heads, head) != family.heads.end();
 }
 
-/// By the class in `architectures`; where none is named, the family's first.
+/// The head of the class in `architectures`; without a class, the family's first.
 Head head_of_class(ConfigReader& config, const Family& family) {
   const std::vector<std::string> classes = config.words("architectures");
   if (classes.empty()) return family.heads.front();

@@ -60,6 +60,8 @@ std::string windows_of(const SwinStageShape& stage) {
   return fmt::format("batch * {}", count);
 }
 
+/// Writes a stage's attention within windows: projections, the bias of positions, for shifted
+/// windows a mask, the attention function, and the output projection.
 void add_swin_attention(Network& network, const SwinKeys& keys, const SwinStageShape& stage) {
   const std::int64_t width = stage.features / stage.heads, area = stage.window * stage.window;
   const std::string windows = windows_of(stage);
@@ -111,6 +113,8 @@ void add_swin_attention(Network& network, const SwinKeys& keys, const SwinStageS
   layers.add(linear_line("o_proj", "", stage.features));
 }
 
+/// Writes a stage's layer: norm, padding and shift of the image, its cut into windows, attention,
+/// the way back to rows, and the feed-forward network.
 void add_swin_block(Network& network, const SwinKeys& keys, const SwinStageShape& stage) {
   const std::int64_t side = stage.side, padded = stage.padded, window = stage.window,
                      features = stage.features, across = padded / window;
@@ -186,6 +190,8 @@ void add_swin_merging(Network& network, const SwinStageShape& stage) {
 
 }  // namespace
 
+/// Writes the patches and embeddings, the stages (each with half the side and twice the features of
+/// the one before), the pooled result, and the head.
 void write_swin(Network& network) {
   ConfigReader& config = network.config;
   const SwinKeys keys = read_swin(config);

@@ -62,8 +62,8 @@ std::string t5_norm(const T5Keys& keys, std::string_view name, std::string_view 
                      name, from, keys.eps);
 }
 
-/// How attention takes the bias that it has learned. What fused kernels do not take stays so where
-/// a causal mask is written into a copy: the copy has the original's strides.
+/// How attention reads its learned bias. Writing a causal mask into a copy does not help the fused
+/// kernels, since the copy has the original's strides.
 std::string_view learned_bias(const LibraryVersion& version) {
   return copies_position_bias(version) ? ", copy_bias: true" : ", implementation: math";
 }
@@ -197,6 +197,8 @@ void add_decoder(Network& network, const T5Keys& keys) {
 
 }  // namespace
 
+/// Writes the three kinds of attention with their layers, the feed-forward network, both stacks,
+/// then the model: shared embedding, encoder, decoder on the shifted labels, output layer and loss.
 void write_t5(Network& network) {
   ConfigReader& config = network.config;
   const T5Keys keys = read_t5(config);

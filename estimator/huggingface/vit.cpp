@@ -33,6 +33,8 @@ void add_vit_layer(Network& network, const TowerKeys& keys, const std::string& l
 
 }  // namespace
 
+/// Writes the layer, the patches with the class token and positions, the encoder, and the pooler or
+/// the head.
 void write_vit(Network& network) {
   ConfigReader& config = network.config;
   TowerKeys keys = read_tower(config);

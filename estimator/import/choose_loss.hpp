@@ -1,6 +1,6 @@
-// The loss of a model whose file has none: by its output, or as its user says.
+// Chooses the loss of a model whose file has none, by its output or as the user asks.
 //
-//   softmax last              cross entropy of what the softmax reads, as training scripts have it
+//   softmax last              cross entropy of the softmax's input, as in training scripts
 //   log_softmax last          nll
 //   sigmoid last              bce
 //   [batch, classes]          cross entropy; [batch, 1] and [batch]: mse
@@ -9,8 +9,8 @@
 //   [batch, classes, h, w]    cross entropy of every pixel, unless the output has an input's shape
 //   any other                 mse
 //
-// Further outputs of the first one's shape (auxiliary classifiers) have the same loss; the sum is
-// trained. Targets are inputs that are added: "target", "target_2".
+// Further outputs of the first one's shape (auxiliary classifiers) get the same loss, and the sum
+// is trained. The targets become new inputs: "target", "target_2".
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@
 
 namespace stowage {
 
-/// Adds losses to `frame` and targets to `layers`; what was chosen is a note. `wanted`: a
-/// catalogue row, "none", or nothing. Errors: `wanted` does not suit the output.
+/// Adds losses to `frame` and targets to `layers`; a note says what was chosen. `wanted`: a
+/// catalogue row or "none"; absent: the output decides. Errors: `wanted` does not suit the output.
 [[nodiscard]] Result<Diagnostics> choose_losses(LayerList& layers,
                                                 std::span<const LayerOutput> outputs,
                                                 const std::optional<std::string>& wanted,

@@ -1,6 +1,6 @@
-// What every reader of a foreign format takes and gives: see CONTRIBUTING.md, "Adding an importer".
+// The input and output types of every importer: see CONTRIBUTING.md, "Adding an importer".
 //
-//   Opening + ImportOptions -> ImportedModel, whose description load_model reads
+//   FileHead + ImportOptions -> ImportedModel, whose description load_model reads
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 
 namespace stowage {
 
-/// What is known of a MODEL before anyone has decided what it is.
-struct Opening {
+/// The argument MODEL and the start of its file, from which its format is recognised.
+struct FileHead {
   std::string argument;  ///< as typed: a path, "-", or any other word
   bool is_file = false;  ///< a regular file
   bool is_folder = false;
-  std::int64_t size = 0;    ///< of a regular file or of `text`, in bytes
-  std::string head = {};    ///< its first opening_length bytes, or all of them
-  SourceTextPtr text = {};  ///< all of it, where it came through a pipe; else null
+  std::int64_t size = 0;         ///< of a regular file or of `text`, in bytes
+  std::string first_bytes = {};  ///< its first file_head_length bytes, or all of a shorter file
+  SourceTextPtr text = {};       ///< the whole text if it came through a pipe; else null
 };
-inline constexpr std::size_t opening_length = std::size_t{64} << 10;
+inline constexpr std::size_t file_head_length = std::size_t{64} << 10;
 
-/// What a user says beside the file.
+/// The user's settings for an import.
 struct ImportOptions {
   std::optional<std::int64_t> seq;
-  /// Values of symbols: of named dimensions, of a description's arguments.
+  /// Values of named dimensions and of a description's arguments.
   std::map<std::string, std::string> values = {};
   std::optional<std::string> loss = {};  ///< a catalogue row; absent: the reader chooses
-  bool allow_unknown = false;            ///< operators of no row are counted by their outputs
+  bool allow_unknown = false;  ///< count operators without a catalogue row by their outputs
 };
 
 struct ImportedModel {
   SourceTextPtr description;  ///< docs/model-description.md; named after the file
-  /// What was assumed, as notes and warnings.
+  /// Notes and warnings that say what was assumed.
   Diagnostics notes = {};
-  /// Whether the description has symbols and arguments of its own, so that load_model takes
-  /// `seq` and `values` once more. Else they are in its numbers already.
+  /// Whether the description has symbols and arguments, so that load_model needs `seq` and `values`
+  /// again. False: its numbers already contain them.
   bool takes_values = false;
 };
 

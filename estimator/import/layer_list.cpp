@@ -25,7 +25,7 @@ std::string layer_name(std::string_view text) {
   return begins_well ? name : "n" + name;
 }
 
-// In the row's order, defaults filled in, one number made a list where the row takes one.
+// The attributes in the row's order, with defaults filled in and single numbers extended to lists.
 tl::expected<Attributes, std::string> completed(const OperatorRow& row,
                                                 const Attributes::Entries& given) {
   Attributes attributes;
@@ -66,7 +66,7 @@ bool within_bounds(const AttributeSpec& spec, const AttributeValue& value) {
 
 }  // namespace
 
-// What a description gives a meaning of its own.
+// Names that have a special meaning in a description.
 LayerList::LayerList() : names_{{"loss", 2}, {"loss_1", 2}, {"input", 2}} {}
 
 std::string LayerList::fresh_name(std::string_view wanted) {

@@ -1,8 +1,8 @@
-// LayerList: a description in the making, layer by layer, with the sizes that follow.
+// LayerList: the layers of a description that is being built, with the sizes of their outputs.
 //
-// Sizes come from the catalogue's own rules (OperatorRow::infer), so that a reader knows no shape
-// rule of a row that it uses. What has no row is a foreign layer, whose outputs its reader states:
-// patterns may still take it in; what is left in the end is unknown to the catalogue.
+// Sizes come from the catalogue's shape rules (OperatorRow::infer), so that importers need none for
+// these rows. An operator without a row becomes a foreign layer, whose importer states its outputs.
+// Patterns may still replace foreign layers; those that remain are unknown operators.
 #pragma once
 
 #include <map>
@@ -15,9 +15,10 @@
 
 namespace stowage {
 
-/// An output of a layer, or an input of the model. Layers are numbered in the order of making.
+/// An output of a layer, or an input of the model. Layers are numbered in the order in which they
+/// are added.
 struct LayerOutput {
-  int layer = -1;  ///< none: nothing
+  int layer = -1;  ///< -1: none
   int output = 0;
   [[nodiscard]] bool valid() const { return layer >= 0; }
   auto operator<=>(const LayerOutput&) const = default;
@@ -27,17 +28,17 @@ using NamedText = std::pair<std::string, std::string>;
 
 struct ImportedLayer {
   const OperatorRow* row = nullptr;  ///< null: an input of the model, or foreign
-  std::string foreign = {};          ///< the format's own operator: "Erf"; else ""
-  std::string name = {};             ///< unique, as descriptions have names
+  std::string foreign = {};          ///< foreign layers: the format's operator, "Erf"
+  std::string name = {};             ///< unique, a valid name in a description
   std::vector<LayerOutput> from = {};
-  Attributes::Entries given = {};  ///< as they are written
+  Attributes::Entries given = {};  ///< attributes that are written
   std::vector<TensorType> outputs = {};
-  std::vector<ParameterSpec> parameters = {};   ///< as the row's rule has them
+  std::vector<ParameterSpec> parameters = {};   ///< from the row's shape rule
   std::vector<NamedText> parameter_names = {};  ///< "weight" -> the file's own name
   std::vector<NamedText> ties = {};             ///< "weight" -> "wte.weight"
   bool frozen = false;
   bool is_input = false;
-  /// Whether a gradient passes to it: it has parameters, or reads what has.
+  /// Whether gradients reach it: it has parameters, or one of the layers that it depends on has.
   bool trains = false;
 
   [[nodiscard]] bool is(std::string_view row_name) const {
@@ -49,14 +50,14 @@ class LayerList {
  public:
   LayerList();
   LayerOutput add_input(std::string_view name, TensorType type);
-  /// The layer's number. Errors: a sentence, as the row's shape rule gives it, or that there is no
-  /// such row; nothing is added then.
+  /// Adds a layer and returns its number. Error: the shape rule's message, or that there is no such
+  /// row; nothing is added then.
   tl::expected<int, std::string> add(std::string_view row, std::string_view name,
                                      std::vector<LayerOutput> from, Attributes::Entries given = {});
   int add_foreign(std::string_view foreign, std::string_view name, std::vector<LayerOutput> from,
                   std::vector<TensorType> outputs);
-  /// The layer with another row, other inputs or attributes, under its number and name. False:
-  /// they do not suit, and it stays as it was.
+  /// Replaces a layer's row, inputs and attributes; it keeps its number and name. False: they do
+  /// not go together, and nothing changes.
   bool change(int layer, std::string_view row, std::vector<LayerOutput> from,
               Attributes::Entries given);
   [[nodiscard]] int count() const { return static_cast<int>(layers_.size()); }
@@ -67,14 +68,15 @@ class LayerList {
   [[nodiscard]] const TensorType& type(LayerOutput output) const {
     return at(output.layer).outputs[static_cast<std::size_t>(output.output)];
   }
-  /// A name that no layer has yet, made of `wanted`.
+  /// A name that no layer has yet, made from `wanted`.
   [[nodiscard]] std::string fresh_name(std::string_view wanted);
 
  private:
   tl::expected<void, std::string> infer(ImportedLayer& layer) const;
 
   std::vector<ImportedLayer> layers_;
-  std::map<std::string, int> names_;  // and the number that the next of that name gets
+  // Names in use, with the suffix number for the next layer of that name.
+  std::map<std::string, int> names_;
 };
 
 }  // namespace stowage

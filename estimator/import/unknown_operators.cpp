@@ -96,8 +96,8 @@ void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame) {
     std::string name;
     Shape shape;
   };
-  // An exporter may make one of equal parameters and buffers: those stay apart, and whoever comes
-  // first has the file's name.
+  // An exporter may merge equal parameters and buffers. A parameter is never tied to a buffer; the
+  // first of them keeps the file's name.
   std::map<std::pair<std::string, bool>, Owner> owners;  // by name, and whether it is a buffer
   const std::vector<bool> needed = needed_layers(layers, frame);
   for (int i = 0; i < layers.count(); ++i) {

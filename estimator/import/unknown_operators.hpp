@@ -1,4 +1,4 @@
-// What of a translation the catalogue has no row for.
+// Handles layers without a catalogue row, and parameters that several layers share.
 #pragma once
 
 #include <map>
@@ -7,15 +7,15 @@
 
 namespace stowage {
 
-/// Foreign layers that the output or a loss needs become `custom`, counted by their outputs:
-/// those that no gradient passes, whose memory that is; with `allow` all others too, with a
-/// warning. Errors: those others, all of them at once. `reasons`: of a layer, why it is foreign.
+/// Turns the foreign layers that the output or a loss needs into `custom` operators, counted by
+/// their outputs. Without gradients that is their memory. Layers with gradients are converted only
+/// with `allow`, with a warning. Errors: without `allow`, all layers with gradients at once.
+/// `reasons`: by layer, why it is foreign.
 [[nodiscard]] Result<Diagnostics> count_unknown_operators(
     LayerList& layers, const DescriptionFrame& frame, bool allow,
     const std::map<int, std::string>& reasons);
 
-/// Of parameters that several layers read the first keeps the file's name, and the others are tied
-/// to it.
+/// Ties the parameters that several layers share to the first of them, which keeps the file's name.
 void tie_shared_parameters(LayerList& layers, const DescriptionFrame& frame);
 
 }  // namespace stowage

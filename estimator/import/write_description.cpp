@@ -20,7 +20,7 @@ bool is_plain(std::string_view text) {
          });
 }
 
-// A YAML scalar of any text: of bytes that no terminal should see, their escapes.
+// A YAML scalar for any text, with escapes for control characters.
 std::string scalar(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string quoted = "'";

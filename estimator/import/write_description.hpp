@@ -1,4 +1,4 @@
-// From a LayerList to a description's text (docs/model-description.md).
+// Writes a LayerList as a description's text (docs/model-description.md).
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ struct ImportedLoss {
   Attributes::Entries given = {};
 };
 
-/// All of a description but its inputs and layers, which are the list's.
+/// The parts of a description besides its inputs and layers.
 struct DescriptionFrame {
   std::string model;
   std::string source;
   std::vector<std::pair<std::string, std::int64_t>> symbols = {};
   LayerOutput output;
   std::vector<ImportedLoss> losses = {};
-  std::vector<NamedText> train = {};  ///< entries of `train:`, as they are written
+  std::vector<NamedText> train = {};  ///< entries of `train:`
 };
 
-/// Which layers the output or a loss depends on, by number.
+/// By layer number: the output or a loss depends on it.
 [[nodiscard]] std::vector<bool> needed_layers(const LayerList& layers,
                                               const DescriptionFrame& frame);
-/// Layers that nothing needs are left out; so are inputs.
+/// Leaves out layers and inputs that neither the output nor a loss needs.
 [[nodiscard]] std::string write_description(const LayerList& layers, const DescriptionFrame& frame);
 
 }  // namespace stowage

@@ -41,14 +41,14 @@ std::optional<Rows> rows_of_activation(std::string_view activation, int keras) {
   return std::nullopt;
 }
 
-// One input, held as it is.
+// For layers with one input, whose channel order is kept.
 bool apply_rows(KerasTranslation& translation, KerasCall& call, const KerasTensor& input,
                 const Rows& rows) {
   LayerOutput at = input.layer;
   for (auto [row, given] : rows) {
     const bool has_axis = row == "softmax" || row == "log_softmax";
     if (has_axis && given.empty()) {
-      const auto axis = held_axis(input, -1);
+      const auto axis = layer_axis(input, -1);
       if (!axis) return false;
       given.emplace_back("axis", *axis);
     }
@@ -57,7 +57,7 @@ bool apply_rows(KerasTranslation& translation, KerasCall& call, const KerasTenso
     at = *made;
   }
   call.outputs.clear();
-  translation.give_like(call, input, at);
+  translation.add_output_like(call, input, at);
   return true;
 }
 
@@ -95,12 +95,12 @@ bool translate_elu(KerasTranslation& translation, KerasCall& call) {
 }
 
 bool translate_softmax_layer(KerasTranslation& translation, KerasCall& call) {
-  const auto axis = held_axis(call.inputs[0], call.config.integer("axis").value_or(-1));
+  const auto axis = layer_axis(call.inputs[0], call.config.integer("axis").value_or(-1));
   if (!axis) return false;
   return apply_rows(translation, call, call.inputs[0], {{"softmax", {{"axis", *axis}}}});
 }
 
-// A slope a channel: all other axes are shared.
+// One slope per channel: all other axes are shared.
 bool translate_slopes(KerasTranslation& translation, KerasCall& call) {
   const KerasTensor& x = call.inputs[0];
   const std::vector<std::int64_t> shared = call.config.list("shared_axes");
@@ -108,15 +108,15 @@ bool translate_slopes(KerasTranslation& translation, KerasCall& call) {
     translation.refuse("slopes that differ within a channel are not expressed");
     return false;
   }
-  const auto from = translation.first(call, x);
+  const auto from = translation.channels_first(call, x);
   if (!from) return false;
   const auto made = translation.add_weighted(
       call, "prelu", {*from}, {{"parameters", x.shape.back().constant}}, {{"weight", "alpha"}});
   if (!made) return false;
   if (x.shape.size() > 2) {
-    translation.give_first(call, *made);
+    translation.add_channels_first_output(call, *made);
   } else {
-    translation.give(call, *made);
+    translation.add_output(call, *made);
   }
   return true;
 }
@@ -130,9 +130,9 @@ bool translate_keras_dropout(KerasTranslation& translation, KerasCall& call) {
   if (call.class_name == "Dropout") {
     return apply_rows(translation, call, call.inputs[0], {{"dropout", {{"p", rate}}}});
   }
-  const auto from = translation.first(call, call.inputs[0]);
+  const auto from = translation.channels_first(call, call.inputs[0]);
   const auto made = from ? translation.add(call, "feature_dropout", {*from}, {{"p", rate}}) : from;
-  if (made) translation.give_first(call, *made);
+  if (made) translation.add_channels_first_output(call, *made);
   return made.has_value();
 }
 

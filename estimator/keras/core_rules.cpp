@@ -10,8 +10,8 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Over the channels of an image it is a convolution of one element, which leaves the image as it is
-// held.
+// Dense on the channels of an image is a convolution with a window of one element, which keeps the
+// channel order.
 bool translate_dense(KerasTranslation& translation, KerasCall& call) {
   const auto units = call.config.integer("units");
   if (!units || call.inputs.empty()) return false;
@@ -25,14 +25,14 @@ bool translate_dense(KerasTranslation& translation, KerasCall& call) {
         call, "conv2d", {x.layer},
         {{"channels", *units}, {"kernel", Integers{1, 1}}, {"bias", biased}}, names);
     if (!made) return false;
-    translation.give_first(call, *made);
+    translation.add_channels_first_output(call, *made);
   } else {
-    const auto from = translation.last(call, x);
+    const auto from = translation.channels_last(call, x);
     if (!from) return false;
     const auto made = translation.add_weighted(call, "linear", {*from},
                                                {{"features", *units}, {"bias", biased}}, names);
     if (!made) return false;
-    translation.give(call, *made);
+    translation.add_output(call, *made);
   }
   return translation.activate(call, call.config.class_name("activation"));
 }
@@ -44,7 +44,7 @@ bool translate_keras_embedding(KerasTranslation& translation, KerasCall& call) {
   const auto made = translation.add_weighted(call, "embedding", {call.inputs[0].layer},
                                              {{"count", *count}, {"features", *features}},
                                              {{"weight", "embeddings"}});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
@@ -69,16 +69,16 @@ bool translate_flattening(KerasTranslation& translation, KerasCall& call) {
   const bool is_flat = call.class_name == "Flatten";
   const Shape target = with_rest(shape, is_flat ? Integers{-1} : call.config.list("target_shape"));
   const auto made = translation.add(call, "reshape", {call.inputs[0].layer}, {{"shape", target}});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
 bool translate_permutation(KerasTranslation& translation, KerasCall& call) {
-  const auto from = translation.last(call, call.inputs[0]);
+  const auto from = translation.channels_last(call, call.inputs[0]);
   Integers axes = call.config.list("dims");
   axes.insert(axes.begin(), 0);
   const auto made = from ? translation.add(call, "transpose", {*from}, {{"axes", axes}}) : from;
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
@@ -91,18 +91,19 @@ bool translate_repetition(KerasTranslation& translation, KerasCall& call) {
   if (made) {
     made = translation.add(call, "expand", {*made}, {{"shape", Shape{s[0], *count, s[1]}}});
   }
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
-// All held in one way: as images, if they all are.
+// All inputs in one channel order: channels first if all of them have it.
 std::optional<std::vector<LayerOutput>> alike(KerasTranslation& translation, const KerasCall& call,
                                               bool& as_images) {
   as_images =
       std::ranges::all_of(call.inputs, [](const KerasTensor& one) { return one.channels_first; });
   std::vector<LayerOutput> all;
   for (const KerasTensor& input : call.inputs) {
-    const auto one = as_images ? std::optional(input.layer) : translation.last(call, input);
+    const auto one =
+        as_images ? std::optional(input.layer) : translation.channels_last(call, input);
     if (!one) return std::nullopt;
     all.push_back(*one);
   }
@@ -111,8 +112,8 @@ std::optional<std::vector<LayerOutput>> alike(KerasTranslation& translation, con
 
 void give_alike(KerasTranslation& translation, KerasCall& call, LayerOutput output,
                 bool as_images) {
-  if (as_images) return translation.give_first(call, output);
-  translation.give(call, output);
+  if (as_images) return translation.add_channels_first_output(call, output);
+  translation.add_output(call, output);
 }
 
 bool translate_merging(KerasTranslation& translation, KerasCall& call) {
@@ -149,22 +150,22 @@ bool translate_concatenation(KerasTranslation& translation, KerasCall& call) {
   if (!from || from->empty()) return false;
   KerasTensor held = call.inputs[0];
   held.channels_first = as_images;
-  const auto axis = held_axis(held, call.config.integer("axis").value_or(-1));
+  const auto axis = layer_axis(held, call.config.integer("axis").value_or(-1));
   if (!axis) return false;
   const auto made = translation.add(call, "concat", *from, {{"axis", *axis}});
   if (made) give_alike(translation, call, *made, as_images);
   return made.has_value();
 }
 
-// Of vectors: their product, summed. Of sequences: a product of matrices.
+// For vectors: the sum of their product. For sequences: a matrix product.
 bool translate_dot(KerasTranslation& translation, KerasCall& call) {
   const Integers axes = call.config.integers("axes", 2);
   if (call.inputs.size() != 2 || axes.size() != 2 || call.config.flag("normalize", false)) {
     translation.refuse("normalized products are not expressed");
     return false;
   }
-  const auto a = translation.last(call, call.inputs[0]);
-  const auto b = translation.last(call, call.inputs[1]);
+  const auto a = translation.channels_last(call, call.inputs[0]);
+  const auto b = translation.channels_last(call, call.inputs[1]);
   if (!a || !b) return false;
   const std::size_t rank = call.inputs[0].shape.size();
   std::optional<LayerOutput> made;
@@ -176,7 +177,7 @@ bool translate_dot(KerasTranslation& translation, KerasCall& call) {
         call, "matmul", {*a, *b},
         {{"transpose_a", axes[0] == 1}, {"transpose_b", axes[1] == 2 || axes[1] == -1}});
   }
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
@@ -184,7 +185,7 @@ bool translate_rescaling(KerasTranslation& translation, KerasCall& call) {
   const auto made = translation.add(call, "scale", {call.inputs[0].layer},
                                     {{"factor", call.config.number("scale").value_or(1)},
                                      {"offset", call.config.number("offset").value_or(0)}});
-  if (made) translation.give_like(call, call.inputs[0], *made);
+  if (made) translation.add_output_like(call, call.inputs[0], *made);
   return made.has_value();
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// 2 of "Conv2D", "ZeroPadding2D", "Conv2DTranspose".
+// The number of spatial axes in a class name: 2 for "Conv2D", "ZeroPadding2D", "Conv2DTranspose".
 std::size_t axes_of_class(std::string_view class_name) {
   for (std::size_t axes = 1; axes <= 3; ++axes) {
     if (class_name.find(fmt::format("{}D", axes)) != std::string_view::npos) return axes;
@@ -24,20 +24,20 @@ bool keeps_channels_first(const KerasCall& call) {
   return call.config.text("data_format", "channels_last") == "channels_first";
 }
 
-// The image with channels first, whichever order Keras has.
+// The input image with channels first, in either order of Keras.
 std::optional<LayerOutput> image_of(KerasTranslation& translation, const KerasCall& call,
                                     std::size_t axes) {
   if (call.inputs.empty() || call.inputs[0].shape.size() != axes + 2) {
     translation.refuse("its input is no image of as many axes");
     return std::nullopt;
   }
-  if (keeps_channels_first(call)) return translation.last(call, call.inputs[0]);
-  return translation.first(call, call.inputs[0]);
+  if (keeps_channels_first(call)) return translation.channels_last(call, call.inputs[0]);
+  return translation.channels_first(call, call.inputs[0]);
 }
 
 void give_image(KerasTranslation& translation, KerasCall& call, LayerOutput output) {
-  if (keeps_channels_first(call)) return translation.give(call, output);
-  translation.give_first(call, output);
+  if (keeps_channels_first(call)) return translation.add_output(call, output);
+  translation.add_channels_first_output(call, output);
 }
 
 // TensorFlow's SAME: the output has ceil(input / stride), the odd element is padded behind.
@@ -137,7 +137,7 @@ bool translate_conv(KerasTranslation& translation, KerasCall& call) {
   return made && give_activated(translation, call, *made);
 }
 
-// A filter a channel; a separable one is followed by a filter of one element.
+// A depthwise convolution; a separable one is followed by a 1x1 convolution.
 bool translate_depthwise(KerasTranslation& translation, KerasCall& call) {
   const std::size_t axes = axes_of_class(call.class_name);
   const bool is_separable = call.class_name.starts_with("Separable");
@@ -171,7 +171,7 @@ bool translate_depthwise(KerasTranslation& translation, KerasCall& call) {
   return made && give_activated(translation, call, *made);
 }
 
-// Keras' output has input * stride with "same", else what the filter reaches.
+// Keras' output size is input * stride with "same"; else it is as large as the filters reach.
 bool translate_transposed(KerasTranslation& translation, KerasCall& call) {
   const std::size_t axes = axes_of_class(call.class_name);
   const auto image = image_of(translation, call, axes);
@@ -255,7 +255,7 @@ bool translate_keras_global_pool(KerasTranslation& translation, KerasCall& call)
   }
   const Shape& shape = translation.layers().type(*made).shape;
   made = translation.add(call, "reshape", {*made}, {{"shape", Shape{shape[0], shape[1]}}});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 

@@ -1,5 +1,5 @@
-// What readers ask of a layer's `config`, a JSON object (read as YAML, so that every value has a
-// place). A value that is absent, null or of another kind gives what the caller says instead.
+// KerasConfig: typed access to a layer's `config`, a JSON object (read as YAML, so that every value
+// has a place). If a value is absent, null or of another kind, the caller's fallback is returned.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ class KerasConfig {
 
   [[nodiscard]] const YamlNode* node() const { return node_; }
   [[nodiscard]] const YamlNode* find(std::string_view key) const;
-  /// An object within the object; empty where there is none.
+  /// The object under `key`; empty: there is none.
   [[nodiscard]] KerasConfig at(std::string_view key) const { return KerasConfig(find(key)); }
   [[nodiscard]] std::string text(std::string_view key, std::string_view otherwise = {}) const;
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
   [[nodiscard]] std::optional<double> number(std::string_view key) const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key) const;
-  /// A list, or one number for all of `count`. Empty: it is none, or has another length.
+  /// A list of `count` integers, or one integer repeated `count` times. Empty: it is neither.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view key, std::size_t count) const;
-  /// A list of any length; empty: it is none.
+  /// A list of integers of any length; empty: it is not a list.
   [[nodiscard]] std::vector<std::int64_t> list(std::string_view key) const;
-  /// What an object is a configuration of, or a word: {"class_name": "ReLU", ...} or "relu".
+  /// The class name of an object, {"class_name": "ReLU", ...}, or a plain word, "relu".
   [[nodiscard]] std::string class_name(std::string_view key) const;
 
  private:

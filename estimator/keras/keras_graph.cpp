@@ -233,8 +233,8 @@ class GraphTranslator {
     return std::move(one.outputs);
   }
 
-  // Of the size that a reader of it states; else of its input's, which only serves to go on and
-  // find what else is unknown.
+  // A foreign layer of the size that a reader of it states; else of its input's size, which only
+  // serves to find further unknown layers.
   Tensors foreign(const KerasCall& one, const YamlNode* stated) {
     std::vector<LayerOutput> from;
     for (const KerasTensor& input : one.inputs) from.push_back(input.layer);

@@ -1,4 +1,5 @@
-// Keras' models as graphs of calls: Sequential, Functional, models within models, shared layers.
+// Translates Keras models as graphs of layer calls: Sequential, Functional, nested models, shared
+// layers.
 #pragma once
 
 #include <map>
@@ -11,34 +12,35 @@
 
 namespace stowage {
 
-/// What a translation of a model's graph found.
+/// The result of translating a model's graph.
 struct KerasGraph {
   std::vector<KerasTensor> outputs;
-  std::int64_t seq = 0;  ///< 0: no open dimension was taken for a sequence's
+  std::int64_t seq = 0;  ///< 0: no open dimension is the sequence length
   bool has_fixed_batch = false;
-  /// Of foreign layers, why they are such: by their number.
+  /// By the number of a foreign layer: why it is foreign.
   std::map<int, std::string> reasons;
 };
 
-inline constexpr int deepest_keras_model = 16;  ///< models within models
+inline constexpr int deepest_keras_model = 16;  ///< levels of nested models
 inline constexpr std::size_t most_keras_calls = 50'000;
 
-/// `root`: the whole JSON. Errors: a graph that does not hang together, open dimensions without a
-/// value; with `allow_unknown` also unknown layers whose output the file does not size.
+/// `root`: the whole JSON. Errors: an inconsistent graph, open dimensions without a value; with
+/// `allow_unknown` also unknown layers whose output size the file does not say.
 [[nodiscard]] Result<KerasGraph> translate_keras_graph(const YamlDocument& document,
                                                        const ImportOptions& options,
                                                        KerasTranslation& translation);
 
-/// The layer that a call's tensor comes from: its name, its call, its output.
+/// Where a call's input tensor comes from: the layer's name, its call, its output.
 using KerasHistory = std::tuple<std::string, std::int64_t, std::int64_t>;
+/// One call of a layer: its input tensors and keyword arguments.
 struct KerasInbound {
   std::vector<KerasHistory> from;
-  std::vector<const YamlNode*> shapes;  ///< of each, as Keras 3 says; null: not said
+  std::vector<const YamlNode*> shapes;  ///< of each input, in Keras 3 files; null: not given
   KerasConfig keywords;
 };
-/// The calls of a layer, of `inbound_nodes` as Keras 2 or 3 writes them.
+/// The calls of a layer, from `inbound_nodes` in the form of Keras 2 or 3.
 [[nodiscard]] std::vector<KerasInbound> inbound_calls(const YamlNode* inbound);
-/// ["name", 0, 0], or a list of such.
+/// Reads ["name", 0, 0], or a list of such entries.
 [[nodiscard]] std::vector<KerasHistory> histories_of(const YamlNode* node);
 
 }  // namespace stowage

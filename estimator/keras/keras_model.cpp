@@ -30,7 +30,7 @@ std::optional<std::string> precision_of(const std::string& text) {
   return std::nullopt;
 }
 
-// Keras' own loss is a function beside the model, not transformers'.
+// In Keras the loss is a function outside the model.
 void forget_module_loss(DescriptionFrame& frame) {
   std::erase_if(frame.train, [](const NamedText& entry) { return entry.first == "loss_in_model"; });
   for (ImportedLoss& loss : frame.losses) {
@@ -38,7 +38,7 @@ void forget_module_loss(DescriptionFrame& frame) {
   }
 }
 
-// Of probabilities or of what they are made from, by whether a sigmoid is last.
+// Chooses the loss of probabilities or that of logits, by whether the last layer is a sigmoid.
 std::optional<std::string> suited_loss(const std::optional<std::string>& loss,
                                        const LayerList& layers, const LayerOutput& output) {
   if (loss == "bce" && !layers.at(output.layer).is("sigmoid")) return "bce_with_logits";
@@ -88,8 +88,8 @@ Result<ImportedModel> described(const YamlDocument& document, const ImportOption
 
 }  // namespace
 
-bool is_keras_model(const Opening& opening) {
-  const std::string_view head = opening.head;
+bool is_keras_model(const FileHead& file_head) {
+  const std::string_view head = file_head.first_bytes;
   const auto first = std::ranges::find_if(
       head, [](char c) { return std::isspace(static_cast<unsigned char>(c)) == 0; });
   if (first == head.end() || *first != '{') return false;
@@ -98,9 +98,9 @@ bool is_keras_model(const Opening& opening) {
          (has("\"Sequential\"") || has("\"Functional\"") || has("\"Model\"") || has("\"layers\""));
 }
 
-Result<ImportedModel> import_keras_model(const Opening& opening, const ImportOptions& options) {
-  auto source = opening.text ? Result<SourceTextPtr>(opening.text)
-                             : read_source(opening.argument, FileKind::description);
+Result<ImportedModel> import_keras_model(const FileHead& file_head, const ImportOptions& options) {
+  auto source = file_head.text ? Result<SourceTextPtr>(file_head.text)
+                               : read_source(file_head.argument, FileKind::description);
   if (!source) return tl::unexpected(std::move(source.error()));
   auto document = read_yaml(*source);
   if (!document) return tl::unexpected(std::move(document.error()));

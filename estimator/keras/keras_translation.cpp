@@ -21,7 +21,7 @@ Shape channels_to_back(const Shape& shape) {
   return back;
 }
 
-std::optional<std::int64_t> held_axis(const KerasTensor& tensor, std::int64_t axis) {
+std::optional<std::int64_t> layer_axis(const KerasTensor& tensor, std::int64_t axis) {
   const auto rank = static_cast<std::int64_t>(tensor.shape.size());
   if (axis < -rank || axis >= rank) return std::nullopt;
   if (axis < 0) axis += rank;
@@ -56,27 +56,28 @@ std::optional<LayerOutput> KerasTranslation::add_weighted(const KerasCall& call,
   return made;
 }
 
-std::optional<LayerOutput> KerasTranslation::first(const KerasCall& call,
-                                                   const KerasTensor& tensor) {
+std::optional<LayerOutput> KerasTranslation::channels_first(const KerasCall& call,
+                                                            const KerasTensor& tensor) {
   if (tensor.channels_first || tensor.shape.size() < 3) return tensor.layer;
   return add(call, "reshape", {tensor.layer}, {{"shape", channels_to_front(tensor.shape)}});
 }
 
-std::optional<LayerOutput> KerasTranslation::last(const KerasCall& call,
-                                                  const KerasTensor& tensor) {
+std::optional<LayerOutput> KerasTranslation::channels_last(const KerasCall& call,
+                                                           const KerasTensor& tensor) {
   if (!tensor.channels_first) return tensor.layer;
   return add(call, "reshape", {tensor.layer}, {{"shape", tensor.shape}});
 }
 
-void KerasTranslation::give(KerasCall& call, LayerOutput output) {
+void KerasTranslation::add_output(KerasCall& call, LayerOutput output) {
   call.outputs.push_back({output, layers_.type(output).shape});
 }
 
-void KerasTranslation::give_first(KerasCall& call, LayerOutput output) {
+void KerasTranslation::add_channels_first_output(KerasCall& call, LayerOutput output) {
   call.outputs.push_back({output, channels_to_back(layers_.type(output).shape), true});
 }
 
-void KerasTranslation::give_like(KerasCall& call, const KerasTensor& input, LayerOutput output) {
+void KerasTranslation::add_output_like(KerasCall& call, const KerasTensor& input,
+                                       LayerOutput output) {
   call.outputs.push_back({output, input.shape, input.channels_first});
 }
 

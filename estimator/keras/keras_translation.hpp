@@ -1,8 +1,9 @@
-// From Keras' layers to a LayerList.
+// KerasTranslation: a Keras model that is being translated to a LayerList, and the rules by class.
 //
-// Keras keeps channels last, the catalogue's images have them first. Sizes are the same either
-// way, so an image is held as [batch, channels, ...] and taken for channels last again by a
-// `reshape`, a view that costs nothing: the order of elements within a tensor is not Keras'.
+// Keras images have channels last, the catalogue's have channels first. Sizes are the same either
+// way, so an image is kept as [batch, channels, ...], and where channels last is needed a
+// `reshape`, a view without cost, gives it that shape. The order of elements within a tensor is not
+// Keras' then.
 #pragma once
 
 #include <map>
@@ -17,44 +18,46 @@ namespace stowage {
 
 struct KerasTensor {
   LayerOutput layer;
-  Shape shape;                  ///< as Keras has it, batch first
-  bool channels_first = false;  ///< the layer's shape is [batch, channels, ...], Keras' not
+  Shape shape;                  ///< in Keras, batch first
+  bool channels_first = false;  ///< the layer's shape is [batch, channels, ...], unlike `shape`
 };
 
 /// One call of a layer.
 struct KerasCall {
   std::string class_name;
-  std::string name;  ///< the layer's, with those of the models around it: "backbone/conv2d"
+  std::string name;  ///< the layer's, after those of enclosing models: "backbone/conv2d"
   KerasConfig config;
-  KerasConfig keywords;  ///< of the call
+  KerasConfig keywords;  ///< arguments of the call
   std::vector<KerasTensor> inputs;
   std::vector<KerasTensor> outputs = {};
-  int keras = 3;  ///< whose JSON it is: 2 or 3
+  int keras = 3;  ///< major version of the JSON: 2 or 3
 };
 
 class KerasTranslation {
  public:
   [[nodiscard]] LayerList& layers() { return layers_; }
-  /// Absent: the row refuses, and the reason is remembered.
+  /// Adds a layer for the call. Absent: the row's shape rule fails, and its reason is kept.
   [[nodiscard]] std::optional<LayerOutput> add(const KerasCall& call, std::string_view row,
                                                std::vector<LayerOutput> from,
                                                Attributes::Entries given = {});
-  /// As above; its parameters are the call's own: {"weight", "kernel"}.
+  /// As above, with Keras' names for the layer's parameters: {"weight", "kernel"}.
   [[nodiscard]] std::optional<LayerOutput> add_weighted(const KerasCall& call, std::string_view row,
                                                         std::vector<LayerOutput> from,
                                                         Attributes::Entries given,
                                                         const std::vector<NamedText>& names);
-  /// [batch, channels, ...].
-  [[nodiscard]] std::optional<LayerOutput> first(const KerasCall& call, const KerasTensor& tensor);
-  /// In Keras' own shape.
-  [[nodiscard]] std::optional<LayerOutput> last(const KerasCall& call, const KerasTensor& tensor);
-  /// The output as Keras has it; its shape is that of the layer.
-  void give(KerasCall& call, LayerOutput output);
-  /// An image with channels first, which Keras has last.
-  void give_first(KerasCall& call, LayerOutput output);
-  /// The shape of the input, and how it is held.
-  void give_like(KerasCall& call, const KerasTensor& input, LayerOutput output);
-  /// The layer's `activation`, applied to the outputs. False: it is not known.
+  /// The tensor in the shape [batch, channels, ...].
+  [[nodiscard]] std::optional<LayerOutput> channels_first(const KerasCall& call,
+                                                          const KerasTensor& tensor);
+  /// The tensor in Keras' shape, with channels last.
+  [[nodiscard]] std::optional<LayerOutput> channels_last(const KerasCall& call,
+                                                         const KerasTensor& tensor);
+  /// Appends an output to the call that has the layer's shape in Keras too.
+  void add_output(KerasCall& call, LayerOutput output);
+  /// Appends an output that is an image with channels first, and has channels last in Keras.
+  void add_channels_first_output(KerasCall& call, LayerOutput output);
+  /// Appends an output with the Keras shape and the channel order of `input`.
+  void add_output_like(KerasCall& call, const KerasTensor& input, LayerOutput output);
+  /// Applies the layer's `activation` to the call's outputs. False: it is unknown.
   [[nodiscard]] bool activate(KerasCall& call, const std::string& activation);
 
   void refuse(std::string reason) { reason_ = std::move(reason); }
@@ -65,15 +68,15 @@ class KerasTranslation {
   std::string reason_;
 };
 
-/// [batch, ..., channels] with the channels moved to the front, or back.
+/// From [batch, ..., channels] to [batch, channels, ...], and back.
 [[nodiscard]] Shape channels_to_front(const Shape& shape);
 [[nodiscard]] Shape channels_to_back(const Shape& shape);
-/// The axis of `tensor`'s layer that is `axis` for Keras; nullopt: out of range.
-[[nodiscard]] std::optional<std::int64_t> held_axis(const KerasTensor& tensor, std::int64_t axis);
+/// The axis of the tensor's layer that is `axis` in Keras; nullopt: out of range.
+[[nodiscard]] std::optional<std::int64_t> layer_axis(const KerasTensor& tensor, std::int64_t axis);
 
 struct KerasRule {
   std::string_view class_name;
-  /// False: it made nothing, and has said why.
+  /// False: no layer was made; KerasTranslation::refuse was told why.
   bool (*translate)(KerasTranslation& translation, KerasCall& call) = nullptr;
 };
 [[nodiscard]] std::span<const KerasRule> keras_core_rules();        ///< Dense, shapes, merging
@@ -81,7 +84,7 @@ struct KerasRule {
 [[nodiscard]] std::span<const KerasRule> keras_activation_rules();  ///< and dropout
 [[nodiscard]] std::span<const KerasRule> keras_normalization_rules();
 [[nodiscard]] std::span<const KerasRule> keras_sequence_rules();  ///< recurrent, attention
-/// nullptr: none.
+/// The rule for a class; nullptr: there is none.
 [[nodiscard]] const KerasRule* find_keras_rule(std::string_view class_name);
 
 }  // namespace stowage

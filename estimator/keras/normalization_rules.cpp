@@ -1,5 +1,5 @@
-// Normalizations. Where Keras leaves out scale or offset and the row has both or none, what there
-// is stands as a `parameter` beside the row, applied in place.
+// Normalizations. If Keras has only one of scale and offset, and the row only both or none, the
+// existing one becomes a `parameter` that is applied in place after the row.
 #include <array>
 
 #include "estimator/keras/keras_translation.hpp"
@@ -11,7 +11,7 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 constexpr double usual_epsilon = 1e-3;
 
-// y + parameter, or y times one, along `axis` of the layer.
+// Adds y + parameter or y * parameter, along `axis` of the layer.
 std::optional<LayerOutput> applied(KerasTranslation& translation, const KerasCall& call,
                                    LayerOutput y, std::size_t axis, const std::string& name) {
   const Shape& shape = translation.layers().type(y).shape;
@@ -40,7 +40,8 @@ bool translate_keras_batch_norm(KerasTranslation& translation, KerasCall& call) 
     translation.refuse("its axis is neither the last nor the second");
     return false;
   }
-  const auto from = over_last ? translation.first(call, x) : translation.last(call, x);
+  const auto from =
+      over_last ? translation.channels_first(call, x) : translation.channels_last(call, x);
   if (!from) return false;
   const bool scales = call.config.flag("scale", true);
   const bool shifts = call.config.flag("center", true);
@@ -60,15 +61,15 @@ bool translate_keras_batch_norm(KerasTranslation& translation, KerasCall& call) 
     made = applied(translation, call, *made, 1, scales ? "gamma" : "beta");
   if (!made) return false;
   if (over_last && rank > 2) {
-    translation.give_first(call, *made);
+    translation.add_channels_first_output(call, *made);
   } else {
-    translation.give(call, *made);
+    translation.add_output(call, *made);
   }
   return true;
 }
 
 bool translate_keras_layer_norm(KerasTranslation& translation, KerasCall& call) {
-  const auto from = translation.last(call, call.inputs[0]);
+  const auto from = translation.channels_last(call, call.inputs[0]);
   if (!from) return false;
   const Integers listed = call.config.list("axis");
   const auto axes = static_cast<std::int64_t>(listed.empty() ? 1 : listed.size());
@@ -88,12 +89,12 @@ bool translate_keras_layer_norm(KerasTranslation& translation, KerasCall& call) 
     made = applied(translation, call, *made,
                    call.inputs[0].shape.size() - static_cast<std::size_t>(axes), "beta");
   }
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
 bool translate_keras_group_norm(KerasTranslation& translation, KerasCall& call) {
-  const auto from = translation.first(call, call.inputs[0]);
+  const auto from = translation.channels_first(call, call.inputs[0]);
   if (!from) return false;
   std::int64_t groups = call.config.integer("groups").value_or(32);
   if (groups == -1) groups = call.inputs[0].shape.back().constant;
@@ -109,19 +110,19 @@ bool translate_keras_group_norm(KerasTranslation& translation, KerasCall& call) 
                                names);
   if (made && scales != shifts)
     made = applied(translation, call, *made, 1, scales ? "gamma" : "beta");
-  if (made) translation.give_first(call, *made);
+  if (made) translation.add_channels_first_output(call, *made);
   return made.has_value();
 }
 
 // x / |x| along the last axis.
 bool translate_unit_norm(KerasTranslation& translation, KerasCall& call) {
-  const auto x = translation.last(call, call.inputs[0]);
+  const auto x = translation.channels_last(call, call.inputs[0]);
   if (!x) return false;
   auto made = translation.add(call, "pow", {*x}, {{"exponent", 2.0}});
   if (made) made = translation.add(call, "sum", {*made}, {{"axes", Integers{-1}}, {"keep", true}});
   if (made) made = translation.add(call, "sqrt", {*made});
   if (made) made = translation.add(call, "div", {*x, *made});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 

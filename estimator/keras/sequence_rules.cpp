@@ -19,7 +19,7 @@ std::optional<std::string> row_of_cell(std::string_view class_name) {
   return std::nullopt;
 }
 
-// Keras has one offset a gate where the row has two; the second is tied to the first. A GRU with
+// Keras has one bias per gate and the row has two, so the second is tied to the first. A GRU with
 // reset_after has two.
 void name_weights(KerasTranslation& translation, const KerasCall& call, LayerOutput made,
                   bool has_two_offsets) {
@@ -52,6 +52,8 @@ std::optional<LayerOutput> last_states(KerasTranslation& translation, const Kera
   return translation.add(call, "reshape", {*made}, {{"shape", Shape{s[1], s[0] * s[2]}}});
 }
 
+/// Adds the row of the cell, names its weights, and adds the outputs that the layer returns: all
+/// positions or the last state, and the states if they are asked for.
 bool translate_cell(KerasTranslation& translation, KerasCall& call, const KerasConfig& config,
                     std::string_view class_name, bool is_bidirectional) {
   const auto row = row_of_cell(class_name);
@@ -67,7 +69,7 @@ bool translate_cell(KerasTranslation& translation, KerasCall& call, const KerasC
     translation.refuse(fmt::format("its activation is '{}'", activation));
     return false;
   }
-  const auto x = translation.last(call, call.inputs[0]);
+  const auto x = translation.channels_last(call, call.inputs[0]);
   if (!x) return false;
   Attributes::Entries given{{"hidden", *units},
                             {"bidirectional", is_bidirectional},
@@ -80,18 +82,18 @@ bool translate_cell(KerasTranslation& translation, KerasCall& call, const KerasC
   if (!made) return false;
   name_weights(translation, call, *made, *row == "gru" && config.flag("reset_after", true));
   if (config.flag("return_sequences", false)) {
-    translation.give(call, *made);
+    translation.add_output(call, *made);
   } else {
     const auto state = last_states(translation, call, {made->layer, 1});
     if (!state) return false;
-    translation.give(call, *state);
+    translation.add_output(call, *state);
   }
   if (!config.flag("return_state", false) || is_bidirectional) return true;
   const auto outputs = static_cast<int>(translation.layers().at(made->layer).outputs.size());
   for (int i = 1; i < outputs; ++i) {
     const auto state = last_states(translation, call, {made->layer, i});
     if (!state) return false;
-    translation.give(call, *state);
+    translation.add_output(call, *state);
   }
   return true;
 }
@@ -104,7 +106,7 @@ bool translate_recurrent(KerasTranslation& translation, KerasCall& call) {
   return translate_cell(translation, call, call.config, call.class_name, false);
 }
 
-// Both directions side by side, or merged by sum, product or mean.
+// Both directions concatenated, or merged by sum, product or mean.
 bool translate_bidirectional(KerasTranslation& translation, KerasCall& call) {
   const KerasConfig inner = call.config.at("layer");
   if (!translate_cell(translation, call, inner.at("config"), inner.text("class_name"), true)) {
@@ -125,11 +127,11 @@ bool translate_bidirectional(KerasTranslation& translation, KerasCall& call) {
   if (made && mode == "ave") made = translation.add(call, "scale", {*made}, {{"factor", 0.5}});
   if (!made) return false;
   call.outputs.clear();
-  translation.give(call, *made);
+  translation.add_output(call, *made);
   return true;
 }
 
-// The inner layer on all positions at once: they are as samples to it.
+// Applies the inner layer to all positions at once, as if they were samples.
 bool translate_distributed(KerasTranslation& translation, KerasCall& call) {
   const KerasConfig inner = call.config.at("layer");
   const KerasRule* rule = find_keras_rule(inner.text("class_name"));
@@ -139,7 +141,7 @@ bool translate_distributed(KerasTranslation& translation, KerasCall& call) {
         fmt::format("the layer '{}' in it is not expressed", inner.text("class_name")));
     return false;
   }
-  const auto x = translation.last(call, call.inputs[0]);
+  const auto x = translation.channels_last(call, call.inputs[0]);
   if (!x) return false;
   Shape joined{s[0] * s[1]};
   for (std::size_t i = 2; i < s.size(); ++i) joined.push_back(s[i]);
@@ -152,14 +154,14 @@ bool translate_distributed(KerasTranslation& translation, KerasCall& call) {
                 .inputs = {{*from, joined}},
                 .keras = call.keras};
   if (!rule->translate(translation, one) || one.outputs.empty()) return false;
-  const auto y = translation.last(call, one.outputs[0]);
+  const auto y = translation.channels_last(call, one.outputs[0]);
   if (!y) return false;
   Shape apart{s[0], s[1]};
   for (std::size_t i = 1; i < one.outputs[0].shape.size(); ++i) {
     apart.push_back(one.outputs[0].shape[i]);
   }
   const auto made = translation.add(call, "reshape", {*y}, {{"shape", apart}});
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
@@ -175,7 +177,7 @@ std::optional<LayerOutput> apart_in_heads(KerasTranslation& translation, const K
   return translation.add(call, "transpose", {*apart}, {{"axes", Integers{0, 2, 1, 3}}});
 }
 
-// Written in products and a softmax, as Keras runs it where attention is not fused.
+// Attention as products and a softmax, as Keras runs it without a fused kernel.
 bool translate_multi_head(KerasTranslation& translation, KerasCall& call) {
   const auto heads = call.config.integer("num_heads");
   const auto key_features = call.config.integer("key_dim");
@@ -187,7 +189,7 @@ bool translate_multi_head(KerasTranslation& translation, KerasCall& call) {
   const KerasTensor& key = call.inputs.size() > 2 ? call.inputs[2] : value;
   const auto projected = [&](const KerasTensor& of, const std::string& name,
                              std::int64_t features) -> std::optional<LayerOutput> {
-    const auto x = translation.last(call, of);
+    const auto x = translation.channels_last(call, of);
     if (!x) return x;
     KerasCall part = call;
     part.name += "/" + name;
@@ -218,7 +220,7 @@ bool translate_multi_head(KerasTranslation& translation, KerasCall& call) {
   const KerasTensor joined{*made, translation.layers().type(*made).shape};
   made = projected(joined, "attention_output",
                    call.config.integer("output_shape").value_or(query.shape.back().constant));
-  if (made) translation.give(call, *made);
+  if (made) translation.add_output(call, *made);
   return made.has_value();
 }
 
@@ -232,7 +234,7 @@ bool translate_plain_attention(KerasTranslation& translation, KerasCall& call) {
   std::vector<LayerOutput> from;
   for (const std::size_t i :
        {std::size_t{0}, call.inputs.size() > 2 ? std::size_t{2} : 1, std::size_t{1}}) {
-    const auto x = translation.last(call, call.inputs[i]);
+    const auto x = translation.channels_last(call, call.inputs[i]);
     const Shape& s = call.inputs[i].shape;
     if (!x || s.size() != 3) return false;
     const auto one =
@@ -246,7 +248,7 @@ bool translate_plain_attention(KerasTranslation& translation, KerasCall& call) {
   const Shape s = translation.layers().type(*made).shape;
   const auto joined =
       translation.add(call, "reshape", {*made}, {{"shape", Shape{s[0], s[2], s[3]}}});
-  if (joined) translation.give(call, *joined);
+  if (joined) translation.add_output(call, *joined);
   return joined.has_value();
 }
 

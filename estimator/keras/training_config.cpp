@@ -68,7 +68,7 @@ constexpr std::array flag_words{
     SettingWord{"rmsprop", "centered", "centered"},
 };
 
-// Several losses, one an output: the first.
+// The first of several losses, one for each output.
 std::string first_loss(const KerasConfig& config) {
   const YamlNode* node = config.find("loss");
   if (node != nullptr && node->is_sequence() && !node->items.empty()) node = node->items[0];

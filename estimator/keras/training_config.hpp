@@ -1,5 +1,5 @@
-// What a compiled model's JSON says of its training: `compile_config` (Keras 3), `training_config`
-// (Keras 2).
+// Reads the training settings of a compiled model's JSON: `compile_config` (Keras 3) or
+// `training_config` (Keras 2).
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct KerasTraining {
   Diagnostics notes;
 };
 
-/// What is not expressed is left to the defaults, and said in a note.
+/// Settings that a description cannot express keep their defaults, and a note says so.
 [[nodiscard]] KerasTraining read_training_config(const KerasConfig& model);
 
 }  // namespace stowage

@@ -101,8 +101,8 @@ AttributesReader::Prepared& AttributesReader::prepared(const OperatorRow& row) {
   return prepared;
 }
 
-// The constants in the row's order, with the defaults; what depends on the instance is kept for
-// expansion, its place in the order held by the default or a zero.
+// Completes the constants in the row's order with the defaults. Attributes that depend on the
+// instance are kept for expansion; until then the default or 0 stands in their place.
 void AttributesReader::complete(const OperatorRow& row, LayerEntry& entry,
                                 std::vector<AttributeSetting>& written,
                                 const std::vector<std::string_view>& settled) {

@@ -1,5 +1,5 @@
-// The attributes of a layer: looked up in the operator's row, with the defaults of the description
-// and of the row under them.
+// AttributesReader: reads a layer's attributes against its operator's row. Missing ones take the
+// description's default, else the row's.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace stowage {
 
-/// Of one scope. `context`, `names` and `mistakes` outlive it.
+/// Reads the layers of one scope. `context`, `names` and `mistakes` must outlive it.
 class AttributesReader {
  public:
   AttributesReader(const ScopeContext& context, const ExpressionNames& names, Mistakes& mistakes)
@@ -21,11 +21,11 @@ class AttributesReader {
   void read(const YamlNode* body, LayerEntry& entry);
 
  private:
-  // What the operator's layers of this scope begin with.
+  // The attributes that this scope's layers of an operator start from.
   struct Prepared {
-    Attributes defaults;                      // in the row's order; a zero where there is none
-    std::vector<std::string_view> to_be_set;  // they have no default
-    Attributes last;                          // those of the last layer: most layers are alike
+    Attributes defaults;                      // in the row's order; 0 for one without a default
+    std::vector<std::string_view> to_be_set;  // attributes without a default
+    Attributes last;  // those of the previous layer, as most layers are equal
   };
 
   void refuse_attribute(const OperatorRow& row, const YamlNode& key,

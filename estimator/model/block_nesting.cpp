@@ -9,7 +9,8 @@ namespace stowage {
 
 namespace {
 
-// Depth first with a stack of its own: a file can have blocks enough to overflow the program's.
+// Depth-first search with an explicit stack, since a file can have enough blocks to overflow the
+// program's.
 class NestingSearch {
  public:
   NestingSearch(std::vector<Block>& blocks, Mistakes& mistakes)

@@ -1,4 +1,4 @@
-// Blocks within blocks: how deep, and never within themselves.
+// Checks the nesting of blocks: its depth, and that no block contains itself.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace stowage {
 
-inline constexpr int deepest_blocks = 64;  ///< instances within instances
+inline constexpr int deepest_blocks = 64;  ///< levels of nested block instances
 
-/// Reports blocks that contain themselves (with the chain) or nest too deep, and marks one of each
-/// chain `recursive`, so that expansion ends. Linear in the layers of the blocks.
+/// Reports blocks that contain themselves (with the cycle) or nest too deep. Marks one block of
+/// each cycle `recursive`, so that expansion ends. Linear in the layers of the blocks.
 void refuse_recursion(std::vector<Block>& blocks, Mistakes& mistakes);
 
 }  // namespace stowage

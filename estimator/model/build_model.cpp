@@ -53,13 +53,13 @@ class ModelBuilder {
   }
 
  private:
-  // Where an operator's outputs lie in the model's tensors.
+  // The tensors of an operator's outputs.
   struct Outputs {
     int first = -1;  // -1: unknown
     int count = 0;
   };
 
-  // A conversion that nobody wrote.
+  // A conversion that is not in the description.
   struct Conversion {
     LayerEntry entry;
     ExpandedOperator op;
@@ -111,7 +111,7 @@ class ModelBuilder {
     return from.size() == op.inputs.size() ? from[input].mark : op.entry->mark;
   }
 
-  // The tensor of an input; none where it is unknown, which is or has been reported.
+  // The tensor of an input; none: it is unknown, which is reported here or was before.
   TensorId tensor_of(const ExpandedOperator& op, std::size_t number) {
     const TensorSource& source = op.inputs[number];
     return tensor_of(source, mark_of_input(op, number));
@@ -197,7 +197,7 @@ class ModelBuilder {
     return types;
   }
 
-  /// Of the operator's parameters.
+  /// The format of the operator's parameters.
   DataType own_format(const ExpandedOperator& source) const {
     if (source.type) return *source.type;
     for (const LayerType& candidate : model_.fine_tuning.layer_types) {
@@ -206,9 +206,9 @@ class ModelBuilder {
     return float_type(model_.precision);
   }
 
-  /// Where layers have formats of their own, kernels that read one format want their inputs
-  /// converted to the parameters': the script says `layer(x.to(layer.weight.dtype))`. Autocast does
-  /// it by itself.
+  /// If layers have formats of their own, kernels that read a single format need their inputs in
+  /// the parameters' format: the script calls `layer(x.to(layer.weight.dtype))`. Autocast needs no
+  /// such conversion.
   bool converts_inputs(const Operator& op, const Inference& inference, DataType format) const {
     if (!has_layer_types_ || autocast_type(model_.precision)) return false;
     const auto floating = [](const ParameterSpec& parameter) {
@@ -224,7 +224,7 @@ class ModelBuilder {
     });
   }
 
-  /// Products of activations do not promote. True: it has been reported.
+  /// Reports a product of activations in two formats, which is not promoted. True: it was reported.
   bool meets_two_formats(const ExpandedOperator& source, const Operator& op) {
     const std::string_view row = op.row->name;
     if (row != "scaled_dot_product_attention" && row != "matmul") return false;
@@ -334,7 +334,7 @@ class ModelBuilder {
     return std::nullopt;
   }
 
-  // What later stages multiply must not overflow there, where no layer's name is known.
+  // Sizes are checked here, since an overflow in a later stage could not name the layer.
   void check_sizes(const Inference& inference) {
     constexpr std::int64_t most_bytes_an_element = 16;
     for (const TensorType& output : inference.outputs) {

@@ -1,4 +1,4 @@
-// From expanded operators to a ModelGraph: the order of execution, shapes and parameters by the
+// Builds a ModelGraph from expanded operators: execution order, shapes and parameters by the
 // catalogue's rules, tied parameters, the loss.
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace stowage {
 
-/// Complete where nothing was reported; else to be dropped. An operator behind one whose shape is
-/// unknown is passed over in silence.
+/// The graph is complete only if no mistake was reported. Operators that depend on an unknown shape
+/// are skipped without a message.
 [[nodiscard]] ModelGraph build_model(const ModelDescription& description, ExpandedModel expanded,
                                      Mistakes& mistakes);
 
-/// Binds the parameters of layers with `tie:` to those that they share. `sources` are the expanded
-/// operators in the order of the model's operators.
+/// Replaces the parameters of layers with `tie:` by the ones that they share. `sources`: the
+/// expanded operators in the order of the model's operators.
 void tie_parameters(std::span<const ExpandedOperator* const> sources, ModelGraph& model,
                     Mistakes& mistakes);
 
-/// Gives parameters the names that `parameter_names:` has for them. A tied one keeps its owner's.
-/// After tie_parameters, which finds parameters by the names that they have before.
+/// Renames parameters as `parameter_names:` says. A tied one keeps its owner's name. Call it after
+/// tie_parameters(), which finds parameters by their original names.
 void name_parameters(std::span<const ExpandedOperator* const> sources, ModelGraph& model,
                      Mistakes& mistakes);
 

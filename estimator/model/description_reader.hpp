@@ -1,4 +1,4 @@
-// From YAML to a ModelDescription: the sections of a description, each in a function.
+// Reads a YAML document into a ModelDescription, section by section.
 #pragma once
 
 #include "estimator/model/load_model.hpp"
@@ -8,15 +8,15 @@
 
 namespace stowage {
 
-/// Reports every mistake and gives what could be read.
+/// Reports every mistake, and returns the parts that could be read.
 [[nodiscard]] ModelDescription read_description(const YamlDocument& document,
                                                 const ModelOptions& options, Mistakes& mistakes);
 
-/// The description's `train:`.
+/// Reads the description's `train:`.
 [[nodiscard]] TrainSettings read_train(const YamlNode& node, const ModelDescription& model,
                                        Mistakes& mistakes);
 
-/// The description's `pins:`, a mapping from patterns to devices.
+/// Reads the description's `pins:`, a mapping from patterns to devices.
 [[nodiscard]] std::vector<DevicePin> read_pins(const YamlNode& node, Mistakes& mistakes);
 
 }  // namespace stowage

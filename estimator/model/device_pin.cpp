@@ -79,7 +79,7 @@ Result<DevicePin> parse_device_pin(std::string_view pattern, std::string_view si
   return pin;
 }
 
-// Goes back to the last '*' alone: an earlier one could only match less of the name.
+// On a mismatch it goes back to the last '*' only: an earlier one cannot match more of the name.
 bool fits_pattern(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0;
   std::size_t star = std::string_view::npos, after_star = 0;

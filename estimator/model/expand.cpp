@@ -11,14 +11,14 @@ namespace {
 
 using Kind = TensorSource::Kind;
 
-// A tensor that may be named before the layer that makes it has been expanded: then `link` is the
-// number of a slot that is filled when it has.
+// A tensor that may be used before the layer that makes it is expanded: then `link` is the number
+// of a slot that is filled later.
 struct Wire {
   TensorSource source;
   std::int32_t link = -1;
 };
 
-// What a layer of a scope stands for, once expanded.
+// The outputs of a layer of a scope after its expansion.
 struct Outcome {
   bool ready = false;
   bool broken = false;    // reported: nothing is known of it
@@ -38,7 +38,7 @@ struct Instance {
   std::vector<Outcome> outcomes = {};
 };
 
-// What a layer hands on to those within it.
+// The settings that a layer passes on to the layers within it.
 struct Inherited {
   bool frozen;
   int region;
@@ -180,7 +180,7 @@ class Expansion {
 
   Wire select_output(const Reference& reference, const LayerEntry& entry, const Outcome& outcome,
                      std::span<const Wire> wires) {
-    // Of a layer that is left out: its first input.
+    // The output of a layer that is left out is its first input.
     const bool first = wires.size() == 1 || (outcome.left_out && !wires.empty());
     if (reference.output < 0 && first) return wires[0];
     if (reference.output >= 0 && static_cast<std::size_t>(reference.output) < wires.size()) {
@@ -246,7 +246,8 @@ class Expansion {
                     std::optional<std::int64_t> repeat, Outcome& outcome) {
     const std::size_t prefix = name_.size(), path_prefix = path_.size();
     outcome.instances = static_cast<int>(repeat.value_or(1));
-    // A bomb is refused before it is unrolled: an instance visits at least each of its layers.
+    // Too large repetitions are refused before they are unrolled: an instance visits at least each
+    // of its layers.
     const std::size_t inner =
         entry.block < 0
             ? 0
@@ -262,7 +263,7 @@ class Expansion {
       if (repeat) fmt::format_to(std::back_inserter(name_), ".{}", i);
       if (!entry.module.empty()) path_ += entry.module + '.';
       path_.append(name_, prefix);
-      if (repeat && entry.called_each) path_[path_.rfind('.')] = '#';  // one word: "layers#0"
+      if (repeat && entry.called_one_by_one) path_[path_.rfind('.')] = '#';  // one word: "layers#0"
       const Inherited inherited{instance.frozen || is_set("frozen", entry.frozen, at),
                                 region_of(entry, at, instance.region),
                                 entry.type ? entry.type : instance.type};
@@ -273,20 +274,20 @@ class Expansion {
       name_.resize(prefix);
       path_.resize(path_prefix);
       if (entry.dense) {
-        // The next instance takes this one's outputs as well.
+        // The next instance also reads this one's outputs.
         inputs.insert(inputs.end(), outputs.begin(), outputs.end());
         const auto more = static_cast<std::int64_t>(inputs.size());
         if (!has_room(entry.mark, more)) return;
         visited_ += more;
       } else {
-        // The next instance takes this one's outputs in the place of its first inputs.
+        // The next instance reads this one's outputs in place of its first inputs.
         std::copy_n(outputs.begin(), std::min(outputs.size(), inputs.size()), inputs.begin());
       }
       outcome.wires.insert(outcome.wires.end(), outputs.begin(), outputs.end());
     }
   }
 
-  // False, and the end of the expansion, where there are too many.
+  // False: there are too many operators, and the expansion ends.
   bool has_room(const Mark& mark, std::int64_t layers) {
     if (visited_ + layers <= most_operators) return true;
     mistakes_.error_once(mark, fmt::format("the model has more than {} layers", most_operators));
@@ -331,7 +332,8 @@ class Expansion {
     return value && to_condition(key, *value, written->mark, mistakes_).value_or(false);
   }
 
-  // Of nested checkpointed regions the outermost counts; each instance of a repetition is its own.
+  // Of nested checkpointed regions the outermost one counts; each instance of a repetition is a
+  // separate region.
   int region_of(const LayerEntry& entry, const Environment& at, int around) {
     const bool checkpointed = is_set("checkpoint", entry.checkpoint, at);
     return checkpointed && around < 0 ? regions_++ : around;
@@ -360,7 +362,7 @@ class Expansion {
     const auto number = static_cast<std::int32_t>(model_.operators.size());
     op.inputs.reserve(inputs.size());
     for (const Wire& wire : inputs) {
-      // A link is kept in `index` until all of them are known: see settle.
+      // `index` holds the number of the link until settle() resolves it.
       op.inputs.push_back(wire.link < 0 ? wire.source : TensorSource{Kind::unknown, wire.link, 0});
     }
     model_.operators.push_back(std::move(op));
@@ -376,8 +378,8 @@ class Expansion {
     }
   }
 
-  // Through links to links, which are shortened on the way. One that leads back to itself goes
-  // through layers that are all left out.
+  // Follows links to links, and shortens them. A link that leads back to itself goes only through
+  // layers that are left out.
   TensorSource follow(const Wire& start, const Mark& user) {
     Wire end = start;
     for (std::size_t steps = 0; end.link >= 0; ++steps) {

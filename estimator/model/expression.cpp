@@ -15,7 +15,7 @@ namespace {
 using Operation = Expression::Operator;
 using Node = Expression::Node;
 
-// Thrown within one evaluation only, so that the arithmetic below reads as arithmetic.
+// Thrown and caught within one evaluation, which keeps the arithmetic below readable.
 struct Refusal {
   std::string message;
   std::string hint = {};

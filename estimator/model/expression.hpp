@@ -1,4 +1,4 @@
-// Expression: what may stand wherever a description expects a number.
+// Expression: the language of numbers in a description.
 //
 //   4 * hidden      (size - 1) // 2      stride != 1 or index == 0      batch * seq
 //
@@ -6,8 +6,8 @@
 // -, * / // %, unary -. Integers are 64 bits and checked; `/` of integers is exact or an error,
 // `//` and `%` round towards minus infinity. `batch` stays a symbol: it may be added, and
 // multiplied and divided by what does not depend on it, but not compared. Names are resolved when
-// the text is read, so that evaluation is array look-ups and a misspelt name is found in a block
-// that nobody uses.
+// the text is parsed, so that evaluation needs only array look-ups, and a misspelt name is reported
+// even in an unused block.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace stowage {
 
-/// What an argument can be bound to. An integer is an Affine that is constant.
+/// The value of an argument or expression. An integer is a constant Affine.
 struct Value {
   std::variant<Affine, double, bool, std::string, std::vector<Value>> of = Affine(0);
   bool operator==(const Value&) const = default;
@@ -38,10 +38,11 @@ struct Value {
 };
 
 [[nodiscard]] std::string to_string(const Value& value);
-/// With its kind, for messages: "the number 3", "the word 'same'", "the list [3, 3]", "true".
+/// The value with its kind, for messages: "the number 3", "the word 'same'", "the list [3, 3]",
+/// "true".
 [[nodiscard]] std::string describe(const Value& value);
 
-/// A mistake within a text: `offset` and `length` in bytes.
+/// A mistake in an expression's text: `offset` and `length` in bytes.
 struct ExpressionError {
   int offset = 0;
   int length = 1;
@@ -51,16 +52,17 @@ struct ExpressionError {
 
 /// The names that an expression may use, in the order of the values at evaluation.
 struct ExpressionNames {
-  std::span<const std::string> block = {};  ///< the block's arguments; they hide the model's
+  std::span<const std::string> block = {};  ///< the block's arguments, which hide the model's
   std::span<const std::string> model = {};  ///< the model's arguments and symbols
   bool has_batch = true;
   bool has_index = true;
 };
 
+/// The values of the names, for evaluation.
 struct Environment {
   std::span<const Value> block = {};
   std::span<const Value> model = {};
-  std::int64_t index = 0;  ///< of the innermost repetition
+  std::int64_t index = 0;  ///< index of the innermost repetition
 };
 
 class Expression {
@@ -102,7 +104,8 @@ class Expression {
   [[nodiscard]] static Expression constant(Value value);
 
   [[nodiscard]] tl::expected<Value, ExpressionError> evaluate(const Environment& at) const;
-  /// Uses neither a block's argument nor the index: its value is the same in the whole model.
+  /// Whether it uses neither a block's argument nor the index, so that its value is the same
+  /// everywhere in the model.
   [[nodiscard]] bool is_constant() const;
 
  private:
@@ -112,15 +115,14 @@ class Expression {
 [[nodiscard]] tl::expected<Expression, ExpressionError> parse_expression(
     std::string_view text, const ExpressionNames& names);
 
-/// In characters. A short file can ask for a name many times: each repetition of a layer has a
-/// copy.
+/// In characters. Limited because each repetition of a layer has a copy of its name.
 inline constexpr std::size_t longest_name = 256;
 
-/// True of a name as the language has them: a letter or '_', then letters, digits, '_' and '-'
-/// ('-' not in arguments and symbols, where it would be a subtraction).
+/// Whether the text is a valid name: a letter or '_', then letters, digits, '_' and '-'. Arguments
+/// and symbols may not contain '-', which would be a subtraction.
 [[nodiscard]] bool is_layer_name(std::string_view text);
 [[nodiscard]] bool is_symbol_name(std::string_view text);
-/// The rule that a text breaks which is no layer's name, as a hint for the user.
+/// A hint that says which rule of layer names the text breaks.
 [[nodiscard]] std::string layer_name_hint(std::string_view text);
 
 }  // namespace stowage

@@ -20,7 +20,8 @@ Result<SourceTextPtr> read_description(const fs::path& path) {
   return read_source(path.string(), FileKind::description);
 }
 
-// What a folded name means by the aliases' file; "" where that does not say (or is not there).
+// The model that a folded name means by the file of aliases; "": it has no such alias, or does not
+// exist.
 Result<std::string> meaning_of(const std::string& folded, const std::string& directory) {
   const fs::path path = fs::path(directory).parent_path() / "model-aliases.yaml";
   std::error_code code;
@@ -36,7 +37,8 @@ Result<std::string> meaning_of(const std::string& folded, const std::string& dir
   return std::string();
 }
 
-// A name of the catalogue, however it is spelt; an alias; or the beginning of one name alone.
+// Finds a shipped model by its name in any spelling, by an alias, or by the unique beginning of its
+// name.
 Result<std::string> shipped_name(const std::string& argument, const std::string& directory) {
   const std::vector<std::string> names = model_names(directory);
   const std::string folded = folded_name(argument);
@@ -94,8 +96,8 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
   return !code && !relative.empty() && *relative.begin() != "..";
 }
 
-/// A description that someone sent must not show what else is on this machine: a base that is a
-/// file stands beside the description that names it, and nothing is said of files elsewhere.
+/// A description from someone else must not reveal other files of this machine: a base file must be
+/// in the folder of the description that names it, and messages say nothing about other files.
 Result<SourceTextPtr> find_base_file(const std::string& base, const std::string& variant_file) {
   if (variant_file == "-") {
     return failure("a description from stdin cannot be based on a file",
@@ -172,7 +174,7 @@ Result<FoundModel> find_model(const std::string& argument, const std::string& di
     }
     auto base = find_base(*variant, found.source->name, directory);
     if (!base) return tl::unexpected(std::move(base.error()));
-    // The outer ones win over what their base says.
+    // The options of the outer variant override those of its base.
     ModelOptions options = overridden(variant->options, found.options);
     for (const auto& [name, place] : found.options.places) options.places[name] = place;
     if (!found.options.name.empty()) options.name = found.options.name;

@@ -146,6 +146,7 @@ constexpr std::array<FormatWord, 8> format_words{{{"fp32", DataType::float32},
                                                   {"fp64", DataType::float64},
                                                   {"float64", DataType::float64}}};
 
+/// Reads one key of `lora` into the settings.
 Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
   static constexpr std::array<std::string_view, 12> known{
       "r",    "alpha",      "dropout", "targets",  "modules_to_save", "dtype",

@@ -1,9 +1,9 @@
-// FineTuning: how a model is changed before it is trained: adapters beside frozen weights, a
-// quantised base, checkpointed blocks, layers in a format of their own, a loss in chunks, saved
-// tensors on the host, updates within backward.
+// FineTuning: the settings of fine-tuning: adapters beside frozen weights, a quantised base,
+// checkpointed blocks, formats of single layers, a chunked loss, saved tensors offloaded to the
+// host, updates during backward.
 //
-// A description says it in `train:`, a command line over it; what it does to the graph is the room
-// `adapt`. Each part is read from one line of text, the same in both places:
+// They are given in a description's `train:` and overridden by the command line; the room `adapt`
+// applies them to the graph. Each setting is one line of text, with the same syntax in both places:
 //
 //   lora         r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj
 //   base         nf4, fp4, int8 or fp8; nf4,double_quant=false
@@ -31,15 +31,15 @@ namespace stowage {
 /// The target that means every linear layer but the one whose result the model returns.
 inline constexpr std::string_view all_linear = "all-linear";
 
-/// A floating-point format as people write it: fp32, float32, bf16, bfloat16, ... nullopt: none.
+/// Reads a floating-point format: fp32, float32, bf16, bfloat16, ... nullopt: it is none.
 [[nodiscard]] std::optional<DataType> parse_format_word(std::string_view word);
 inline constexpr std::string_view format_words_text = "fp32, bf16, fp16 or fp64";
 
 enum class LoraBias : std::uint8_t { none, all, lora_only };
 
-/// Layers whose adapters have a rank or a scale of their own (peft's rank_pattern, alpha_pattern).
+/// The rank or alpha of the adapters of some layers (peft's rank_pattern, alpha_pattern).
 struct LayerNumber {
-  std::string pattern;  ///< as LoraSettings::targets
+  std::string pattern;  ///< as in LoraSettings::targets
   double number = 0;
 };
 
@@ -50,70 +50,70 @@ struct LoraSettings {
   /// Last parts of layers' paths ("q_proj", "self_attn.q_proj"), patterns of whole paths
   /// ("layers.1?.*"), or all_linear; never empty.
   std::vector<std::string> targets;
-  std::vector<std::string> modules_to_save;  ///< as targets: trained whole, beside a frozen copy
-  std::optional<DataType> type;              ///< of adapters; none: float32 beside 16-bit weights
-  LoraBias bias = LoraBias::none;            ///< which biases of the base are trained
-  bool rank_stabilised = false;              ///< scaled by alpha / sqrt(r), else by alpha / r
-  bool decomposed = false;                   ///< DoRA: a magnitude beside the direction
-  std::vector<LayerNumber> ranks, alphas;    ///< the first that fits counts
+  std::vector<std::string> modules_to_save;  ///< as targets: fully trained, beside a frozen copy
+  std::optional<DataType> type;    ///< of the adapters; none: float32 if the weights are 16-bit
+  LoraBias bias = LoraBias::none;  ///< which biases of the base model are trained
+  bool rank_stabilised = false;    ///< scaled by alpha / sqrt(r) instead of alpha / r
+  bool decomposed = false;         ///< DoRA: magnitude and direction
+  std::vector<LayerNumber> ranks, alphas;  ///< the first match counts
 };
-/// Of a layer whose path is `layer`.
+/// The settings of the layer with that path: its own rank and alpha.
 [[nodiscard]] LoraSettings settings_of_layer(const LoraSettings& lora, std::string_view layer);
 [[nodiscard]] double scaling_of(const LoraSettings& lora);
 
 enum class BaseFormat : std::uint8_t { nf4, fp4, int8, fp8 };
 [[nodiscard]] std::string_view to_string(BaseFormat format);
 
-/// The frozen linear layers' weights.
+/// How the weights of the frozen linear layers are quantised.
 struct BaseSettings {
   BaseFormat format = BaseFormat::nf4;
-  bool double_quantised = true;  ///< of 4 bits: the blocks' maxima are quantised too
-  /// As LoraSettings::targets: layers whose weights stay as they are. Empty: the layer whose result
-  /// the model returns, as transformers leaves it.
+  bool double_quantised = true;  ///< 4 bits: also quantise the blocks' maxima
+  /// As LoraSettings::targets: layers that are not quantised. Empty: only the output layer, as in
+  /// transformers.
   std::vector<std::string> skipped;
 };
 
-/// Which operators' results a selective checkpoint keeps.
+/// The operators whose results a selective checkpoint keeps.
 struct KeptResults {
   bool attention = false, products = false;
 };
 
 struct CheckpointSettings {
-  std::int64_t every = 1;             ///< of the repeated blocks, the first one included
-  std::vector<std::string> patterns;  ///< of layers' paths; empty: the repeated blocks
+  std::int64_t every = 1;             ///< every n-th repeated block, from the first on
+  std::vector<std::string> patterns;  ///< patterns of layers' paths; empty: the repeated blocks
   KeptResults kept;
 };
 
-/// Layers whose parameters have a format of their own.
+/// The format of the parameters of some layers.
 struct LayerType {
   std::string pattern;
   DataType type = DataType::float32;
 };
 
-/// The output layer and the loss in parts of the sequence.
+/// Computes the output layer and the loss in chunks of the sequence.
 struct ChunkedLossSettings {
   std::int64_t chunks = 8;
-  bool compiled = false;  ///< torch.compile of the loss of a chunk, and of nothing else
+  bool compiled = false;  ///< torch.compile is applied to the loss of a chunk only
 };
 
-/// Tensors that autograd saves go to the host until backward wants them.
+/// Moves tensors that autograd saves to the host until backward needs them.
 struct OffloadSettings {
-  std::int64_t least_bytes = 1024;  ///< smaller ones stay
-  std::int64_t stash = 5;           ///< copies that may be under way; saved tensors are counted
-  bool streams = true;              ///< copies run beside the kernels
+  std::int64_t least_bytes = 1024;  ///< smaller tensors stay on the GPU
+  std::int64_t stash = 5;           ///< how many saved tensors may be in flight
+  bool streams = true;              ///< copies overlap with kernels
 };
 
 struct FineTuning {
   std::optional<LoraSettings> lora;
   std::optional<BaseSettings> base;
   std::optional<CheckpointSettings> checkpoint;
-  std::vector<LayerType> layer_types;  ///< the first that fits counts
+  std::vector<LayerType> layer_types;  ///< the first match counts
   std::optional<ChunkedLossSettings> chunked_loss;
   std::optional<OffloadSettings> offload;
-  bool optimizer_in_backward = false;  ///< each parameter updated when its gradient has come
+  bool optimizer_in_backward = false;  ///< update each parameter as soon as its gradient is ready
 };
 
-/// The texts as they were given; absent: not said. What a plan file repeats.
+/// The settings as the texts that were given, which a plan file repeats; absent: not given.
 struct FineTuningTexts {
   std::optional<std::string> lora, base, checkpoint, layer_dtype, chunked_loss, offload_activations,
       optimizer_in_backward;
@@ -123,8 +123,8 @@ struct FineTuningTexts {
 
 inline constexpr std::size_t longest_fine_tuning_text = 4096;  ///< bytes
 
-// Errors: an unknown, repeated or missing key, a value that does not suit, a text too long; without
-// a place.
+// Errors, without a place: an unknown, repeated or missing key, an invalid value, a text that is
+// too long.
 [[nodiscard]] Result<LoraSettings> parse_lora(std::string_view text);
 [[nodiscard]] Result<BaseSettings> parse_base(std::string_view text);
 [[nodiscard]] Result<CheckpointSettings> parse_checkpoint(std::string_view text);
@@ -132,8 +132,8 @@ inline constexpr std::size_t longest_fine_tuning_text = 4096;  ///< bytes
 [[nodiscard]] Result<ChunkedLossSettings> parse_chunked_loss(std::string_view text);
 [[nodiscard]] Result<OffloadSettings> parse_offload(std::string_view text);
 
-/// Parses those that are said into `settings`, which keeps the others. Errors: as above, each
-/// starting with its option's name, "lora: ...".
+/// Parses the given texts into `settings`, and keeps its other members. Errors: as above, each
+/// starting with the setting's name, "lora: ...".
 [[nodiscard]] Result<void> read_fine_tuning(const FineTuningTexts& texts, FineTuning& settings);
 
 }  // namespace stowage

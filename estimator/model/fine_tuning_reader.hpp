@@ -1,7 +1,7 @@
-// The keys of `train:` that say how a model is fine-tuned: lora, base, checkpoint, layer_dtype,
-// chunked_loss, offload_activations, optimizer_in_backward.
+// Reads the keys of `train:` for fine-tuning: lora, base, checkpoint, layer_dtype, chunked_loss,
+// offload_activations, optimizer_in_backward.
 //
-// Each takes the text that the command line takes, or a mapping of the same settings, in which
+// The value of each is a text as on the command line, or a mapping of the same settings, in which
 // names are a list: {r: 16, targets: [q_proj, v_proj]}.
 #pragma once
 
@@ -16,9 +16,9 @@ namespace stowage {
 
 [[nodiscard]] std::span<const std::string_view> fine_tuning_keys();
 
-/// Reads one of these keys into `settings`. A value that does not suit is reported at its place and
-/// leaves them as they were. `true` of `checkpoint` and `offload_activations` means `all`; `false`
-/// says nothing.
+/// Reads one of these keys into `settings`. Reports an invalid value at its place and leaves
+/// `settings` unchanged. For `checkpoint` and `offload_activations`, `true` means `all` and `false`
+/// means nothing.
 void read_fine_tuning_key(std::string_view key, const YamlNode& value, FineTuning& settings,
                           Mistakes& mistakes);
 

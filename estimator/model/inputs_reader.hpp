@@ -1,4 +1,4 @@
-// `inputs:`: the tensors that come from outside, with their shapes and types.
+// Reads the section `inputs:`: the model's input tensors with their shapes and types.
 #pragma once
 
 #include "estimator/model/model_description.hpp"

@@ -33,8 +33,8 @@ SourceSpan span_of_place(const char* name) {
   return {.source = std::make_shared<const SourceText>(SourceText{.name = name, .text = ""})};
 }
 
-// The first mistake in the description's own text gets a note of each value that its line uses and
-// that does not come from the description: of a variant's, or of the command line's.
+// Adds notes to the first mistake in the description's own text: one for each value that its line
+// uses and that comes from a variant or the command line.
 void note_given_values(const SourceTextPtr& source, const ModelOptions& options,
                        Diagnostics& mistakes) {
   constexpr std::size_t longest_shown = 60;

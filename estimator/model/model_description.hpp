@@ -1,10 +1,10 @@
-// ModelDescription: a description as written, with the place of every part; names resolved within
-// their scope, expressions parsed. What depends on no block's argument is evaluated already, since
-// the model's own arguments are known when the text is read.
+// ModelDescription: a description as written, with the place of every part. Names are resolved
+// within their scope and expressions are parsed. Expressions that use no block argument are
+// evaluated, since the model's own arguments are known when the text is read.
 //
-// A scope is a list of layers: the model's own or a block's. What is wrong with a part has been
-// reported when it gets here, and is marked: `broken` layers give outputs of unknown shape, and
-// `unknown` references stay silent.
+// A scope is a list of layers: the model's own or a block's. Mistakes have been reported and are
+// marked: a `broken` layer has outputs of unknown shape, and an `unknown` reference causes no
+// further message.
 #pragma once
 
 #include <optional>
@@ -24,22 +24,23 @@ struct AttributeSetting {
 };
 
 struct ArgumentSetting {
-  int argument = -1;  ///< of the block
+  int argument = -1;  ///< number of the block's argument
   WrittenValue value;
 };
 
-/// A use of a layer's output, or of an input of the scope.
+/// A reference to a layer's output or to an input of the scope.
 struct Reference {
   enum class Kind { input, layer, unknown };
   Kind kind = Kind::unknown;
-  int index = -1;        ///< the input's or the layer's number in the scope; input -1: the only one
-  int instance = -1;     ///< of a repeated layer; -1: the last
+  int index = -1;        ///< number of the input or layer in the scope; input -1: the only one
+  int instance = -1;     ///< instance of a repeated layer; -1: the last
   int output = -1;       ///< -1: the only one
-  bool implied = false;  ///< no `from` was written
-  bool all = false;  ///< "input.*", "layer.*": every input of the block, every instance's output
+  bool implied = false;  ///< no `from` was written: the previous layer
+  bool all = false;  ///< "input.*", "layer.*": all inputs of the block, or outputs of all instances
   Mark mark;
 };
 
+/// An entry of `tie:`: this layer's parameter is another layer's.
 struct Tie {
   std::string parameter;  ///< of this layer: "weight"
   std::string target;     ///< "wte.weight"
@@ -47,7 +48,7 @@ struct Tie {
   Mark target_mark;
 };
 
-/// What a parameter is called in reports, in place of "layer.weight".
+/// An entry of `parameter_names:`: a parameter's name in reports, instead of "layer.weight".
 struct ParameterName {
   std::string parameter;  ///< of this layer: "weight"
   std::string name;       ///< "layer1.0.conv1.weight"
@@ -56,36 +57,39 @@ struct ParameterName {
 
 /// One entry of `layers:` (or `loss:`): an operator or a block.
 struct LayerEntry {
-  std::string name;  ///< within its scope; given or made: "conv2d_1"
+  std::string name;  ///< within its scope; given, or generated: "conv2d_1"
   Mark mark;         ///< of the operator's or block's name
   const OperatorRow* row = nullptr;
   int block = -1;
   bool broken = false;
   std::vector<Reference> from;
   std::optional<WrittenValue> repeat, when, frozen, checkpoint;
-  bool dense = false;            ///< of `repeat`: each takes the outputs of all before it as well
-  std::string module;            ///< of the scope's `modules:`, "rest.mlp"; "": it lies in none
-  bool called_each = false;      ///< of `repeat`: no module calls them all, see modules_reader.hpp
-  std::optional<DataType> type;  ///< `precision:`: of its parameters, or of those within it
+  bool dense = false;  ///< of `repeat`: each instance also reads the outputs of all earlier ones
+  std::string module;  ///< entry of the scope's `modules:` that contains it, "rest.mlp"; "": none
+  /// Of `repeat`: called one by one in a loop (modules_reader.hpp).
+  bool called_one_by_one = false;
+  /// `precision:`: format of its parameters, or of those of the layers within it.
+  std::optional<DataType> type;
   std::vector<Tie> ties;
   std::vector<ParameterName> parameter_names;
-  Attributes constants;                    ///< operator: complete, in the row's order
-  std::vector<AttributeSetting> settings;  ///< operator: those that depend on the instance
-  std::vector<std::pair<std::string_view, Mark>> attribute_marks;  ///< operator: as written
-  std::vector<ArgumentSetting> arguments;                          ///< block
+  Attributes constants;                    ///< operator: all attributes, in the row's order
+  std::vector<AttributeSetting> settings;  ///< operator: attributes that depend on the instance
+  /// Operator: places of the written ones.
+  std::vector<std::pair<std::string_view, Mark>> attribute_marks;
+  std::vector<ArgumentSetting> arguments;  ///< block
 };
 
 struct Scope {
   std::vector<LayerEntry> layers;
   std::vector<Reference> outputs;
-  int loss = -1;  ///< the model's own scope: the first loss's number in `layers`; the rest follow
+  int loss = -1;  ///< model scope: number of the first loss in `layers`; the others follow
 };
 
 struct ArgumentDeclaration {
   std::string name;
   Mark mark;
   std::optional<WrittenValue> default_value;  ///< none: required
-  bool takes_words = false;                   ///< its default is a word
+  bool takes_words = false;                   ///< its default value is a word
 };
 
 struct Block {
@@ -94,7 +98,7 @@ struct Block {
   std::vector<ArgumentDeclaration> arguments;
   std::vector<std::string> argument_names;
   Scope scope;
-  bool recursive = false;  ///< reported; not to be expanded
+  bool recursive = false;  ///< it contains itself, which was reported; not expanded
 };
 
 struct InputDeclaration {

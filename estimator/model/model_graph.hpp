@@ -1,10 +1,9 @@
 // ModelGraph: a network as written: operators, the tensors between them, parameters and buffers.
 //
-// Operators stand in the order in which the description names them, which is a topological order
-// and the order in which the runtime calls them. The tables are plain vectors; topology as a
-// boost::adjacency_list (one vertex an operator, one edge a use of a tensor) is made from them by
-// model_topology.hpp where it is needed. Sizes are affine in the batch (base/affine.hpp).
-// Immutable once built; safe to share between threads.
+// Operators are in the order of the description, which is a topological order and the order in
+// which the runtime calls them. The tables are plain vectors; model_topology.hpp makes a graph of
+// them where one is needed. Sizes are affine in the batch (base/affine.hpp). Immutable once built;
+// safe to share between threads.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,8 @@ struct TensorType {
   DataType type = DataType::float32;
   bool operator==(const TensorType&) const = default;
 };
-/// The format of an element-by-element result: promoted, but a scalar does not widen a tensor.
+/// The type of an element-by-element result by type promotion, in which a scalar does not widen a
+/// tensor.
 [[nodiscard]] DataType promoted(const TensorType& a, const TensorType& b);
 
 /// An activation: a model input or one output of an operator.
@@ -44,25 +44,25 @@ struct ModelTensor {
 };
 
 struct Parameter {
-  std::string name;  ///< "conv1.weight"; of a tied parameter the first owner's name
+  std::string name;  ///< "conv1.weight"; a tied parameter has its first owner's name
   TensorType type;   ///< shape is constant
   bool trainable = true;
-  bool is_buffer = false;   ///< running statistics: kept, never trained, no gradient
-  std::int64_t values = 0;  ///< of a quantised weight: how many it stands for; 0: its elements
+  bool is_buffer = false;   ///< not trained, such as running statistics
+  std::int64_t values = 0;  ///< quantised weight: number of values it encodes; 0: its elements
 };
 
 struct Operator {
   std::string name;  ///< unique: "layer1.0.conv1"
-  std::string path;  ///< the name with the modules that `modules:` adds to it; "": it adds none
+  std::string path;  ///< the name with the modules that `modules:` adds; "": the name itself
   const OperatorRow* row = nullptr;
   Attributes attributes;
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
-  std::vector<ParameterId>
-      parameters;  ///< in the row's order, then buffers; tied ones repeat an id
+  /// In the row's order, then buffers; tied parameters repeat an id.
+  std::vector<ParameterId> parameters;
   SourceSpan span;
-  int region = -1;            ///< the checkpointed region that it belongs to, from 0; -1: none
-  bool keeps_result = false;  ///< of a region: what it makes is kept, and it does not run again
+  int region = -1;            ///< its checkpointed region, from 0; -1: none
+  bool keeps_result = false;  ///< in a region: its result is kept, and it does not run again
 };
 
 struct ModelGraph {
@@ -72,25 +72,25 @@ struct ModelGraph {
   std::vector<Parameter> parameters;  ///< trainable ones, frozen ones and buffers
   std::vector<Operator> operators;    ///< execution order; the loss, if any, is the last
   std::vector<TensorId> inputs;
-  TensorId output;              ///< what the model returns (the loss's first input)
-  TensorId loss;                ///< none: inference only
-  bool loss_in_model = false;   ///< the module computes its loss itself, as transformers' do
-  bool forgets_output = false;  ///< the script lets go of the output when it has the loss
-  Precision precision = Precision::fp32;  ///< in which its types were inferred
+  TensorId output;                        ///< what the model returns (the loss's first input)
+  TensorId loss;                          ///< none: inference only
+  bool loss_in_model = false;             ///< the module computes the loss, as in transformers
+  bool releases_output = false;           ///< the script drops the output once it has the loss
+  Precision precision = Precision::fp32;  ///< with which the types were inferred
   OptimizerSettings optimizer;            ///< of `train:`
   StepSettings step;                      ///< of `train:`
   int accumulation = 1;                   ///< of `train:`: micro-batches before an update
   std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
-  FineTuning fine_tuning;                 ///< of `train:`, and over it of ModelOptions
+  FineTuning fine_tuning;                 ///< from `train:`, overridden by ModelOptions
   std::vector<DevicePin> pins;            ///< of `pins:`
-  std::vector<Diagnostic> warnings;       ///< unused layers and the like
+  std::vector<Diagnostic> warnings;       ///< such as unused layers
 
   [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }
   [[nodiscard]] const Parameter& parameter(ParameterId id) const { return parameters[id.index()]; }
   [[nodiscard]] const Operator& op(OperatorId id) const { return operators[id.index()]; }
 };
 
-/// Elements of all parameters (buffers not counted), each tied one once.
+/// Elements of all parameters without buffers; a tied one counts once.
 [[nodiscard]] std::int64_t parameter_count(const ModelGraph& model);
 [[nodiscard]] std::int64_t trainable_parameter_count(const ModelGraph& model);
 

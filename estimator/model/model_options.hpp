@@ -1,4 +1,4 @@
-// ModelOptions: what a description is read with besides its own text.
+// ModelOptions: settings with which a description is read, from the command line or a variant.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace stowage {
 
 struct ModelOptions {
   std::optional<std::int64_t> seq;  ///< absent: the description's default
-  /// Values of the model's own arguments and symbols: given by the user, and a variant's.
+  /// Values of the model's arguments and symbols.
   std::map<std::string, std::string> arguments = {};
   std::optional<Precision> precision = {};  ///< absent: the description's, else fp32
   FineTuningTexts fine_tuning = {};         ///< absent: the description's
-  std::string name = {};                    ///< of a variant; empty: the description's
-  std::string source = {};                  ///< of a variant; empty: the description's
-  /// Where an argument is written, for the message about it; absent: on the command line.
+  std::string name = {};                    ///< the variant's; empty: the description's
+  std::string source = {};                  ///< the variant's; empty: the description's
+  /// The place of each argument, for messages; absent: the command line.
   std::map<std::string, SourceSpan> places = {};
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 using Topology = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
 
-// From any operator that is left over, backwards along operators that are left over, until one
-// comes again: what lies between is a cycle.
+// Starts at any remaining operator and goes backwards along remaining operators until one repeats;
+// the operators in between are a cycle.
 std::vector<OperatorId> find_cycle(const Topology& graph, const std::vector<std::size_t>& waiting) {
   const auto first =
       std::find_if(waiting.begin(), waiting.end(), [](std::size_t inputs) { return inputs > 0; });

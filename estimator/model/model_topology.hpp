@@ -1,7 +1,6 @@
-// The topology of a model as a graph: one vertex an operator, one edge a use of a tensor.
+// The topology of a model as a graph: a vertex for each operator, an edge for each use of a tensor.
 //
-// The graph itself is a boost::adjacency_list inside model_topology.cpp; here is what the stages
-// ask of it.
+// The graph itself is a boost::adjacency_list inside model_topology.cpp.
 #pragma once
 
 #include <span>
@@ -20,13 +19,15 @@ struct TensorUse {
 };
 
 struct ExecutionOrder {
-  std::vector<OperatorId> order;  ///< of all operators that are in no cycle and behind none
-  std::vector<OperatorId>
-      cycle;  ///< empty, or a cycle: each reads the one before, the first the last
+  std::vector<OperatorId> order;  ///< the operators that are neither in a cycle nor depend on one
+                                  /// A cycle, in which each operator reads the previous one and the
+                                  /// first reads the last; empty:
+  /// there is none.
+  std::vector<OperatorId> cycle;
 };
 
-/// The topological order that is nearest to the operators' numbers: of those that could come next,
-/// the lowest does. Numbers that are in topological order come out as they are. O((V + E) log V).
+/// The topological order that always takes the lowest number of the operators that may come next.
+/// If the numbers are in topological order, it is the ascending order. O((V + E) log V).
 [[nodiscard]] ExecutionOrder execution_order(std::size_t operators,
                                              std::span<const TensorUse> uses);
 

@@ -1,5 +1,5 @@
-// `arguments:` and `symbols:`: the names that expressions may use, bound to the description's
-// values or to those that its user or a variant gives instead.
+// Reads `arguments:` and `symbols:`: the names that expressions may use, with the description's
+// values or those that the user or a variant gives instead.
 #pragma once
 
 #include "estimator/model/model_description.hpp"
@@ -10,7 +10,7 @@
 namespace stowage {
 
 /// Sets model.value_names, values and default_seq. Mistakes in the options are reported at their
-/// own places: a variant's line, or "<arguments>".
+/// places: a variant's line, or "<arguments>".
 void read_model_values(const YamlNode& root, const ModelOptions& options, ModelDescription& model,
                        Mistakes& mistakes);
 

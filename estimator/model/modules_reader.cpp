@@ -62,7 +62,7 @@ class ModulesReader {
     LayerEntry* const chain = find(name);
     if (chain == nullptr) return;
     if (chain->repeat) {
-      chain->called_each = true;
+      chain->called_one_by_one = true;
     } else {
       mistakes_.error(name.mark, fmt::format("'{}' has no 'repeat'", chain->name));
     }
@@ -78,7 +78,7 @@ class ModulesReader {
     return nullptr;
   }
 
-  // Within the modules that are there, or around none of them.
+  // The new module must be within existing modules, and not around one.
   void put(LayerEntry* first, LayerEntry* end, const YamlNode& name) {
     const std::string around = first->module;
     const auto is_alike = [&](const LayerEntry& entry) { return entry.module == around; };

@@ -1,13 +1,15 @@
-// The `modules:` of a scope: what the implementation calls as a module though it has no block here.
+// Reads the `modules:` of a scope: groups of layers that the implementation calls as one module,
+// but that have no block in the description.
 //
 //   modules: {rest: [attended, sum], mlp: [fc1, fc2], layers: each}
 //
-// `mlp` is the layers from fc1 to fc2. A list of one is that layer alone. `rest` is written before
-// `mlp`, and has it within. The chain `layers` (of `repeat`) is called by a loop, one by one, as
-// those of torch.nn.ModuleList are; any other is a module as a whole, as torch.nn.Sequential is.
+// `mlp` contains the layers from fc1 to fc2. A list of one names a single layer. `rest` is written
+// before `mlp` and contains it. The repeated layer `layers` (of `repeat`) is called in a loop, one
+// by one, as in a torch.nn.ModuleList; other repeated layers are one module, as a
+// torch.nn.Sequential.
 //
-// A module holds what it is called with until it returns (rewrite/module_inputs.hpp). Names of
-// layers do not change.
+// A module call holds its arguments until it returns (rewrite/module_inputs.hpp). Names of layers
+// do not change.
 #pragma once
 
 #include "estimator/model/model_description.hpp"
@@ -16,7 +18,8 @@
 
 namespace stowage {
 
-/// Sets `module` and `called_each` of the scope's layers, which have their names.
+/// Sets `module` and `called_one_by_one` of the scope's layers. Precondition: the layers have their
+/// names.
 void read_modules(const YamlNode& node, Scope& scope, Mistakes& mistakes);
 
 }  // namespace stowage

@@ -1,4 +1,4 @@
-// Paths of operators (Operator::path), which are empty where they are the names.
+// Paths of operators (Operator::path, which is empty if it equals the name).
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace stowage {
   return op.path.empty() ? op.name : op.path;
 }
 
-/// The path of an operator that is called after `whole`, as "fc1.lora_A" is after "fc1"; empty: of
-/// another name, or where `whole` has none.
+/// The path of an operator that is named after `whole`, as "fc1.lora_A" after "fc1". Empty: it is
+/// not named so, or `whole` has no path of its own.
 [[nodiscard]] inline std::string path_of_part(const Operator& whole, std::string_view name) {
   const bool is_part =
       name.starts_with(whole.name) && name.substr(whole.name.size()).starts_with('.');

@@ -1,4 +1,5 @@
-// The operator catalogue: one row an operator, and all that the program knows about it.
+// OperatorRow: everything that the program knows about an operator. The catalogue has one row per
+// operator.
 //
 // Rows are data and plain functions: help, docs, the reader's checks and the tests iterate over
 // them. To add an operator, write its row in catalogue/ and list it in catalogue.cpp.
@@ -19,8 +20,8 @@ namespace stowage {
 
 class OperatorLowering;  // step/operator_lowering.hpp
 
-/// A parameter or buffer that an operator owns. Floating-point ones get the model's own format
-/// (float_type of its precision) whatever the rule says here.
+/// A parameter or buffer of an operator. Floating-point ones get the model's format (float_type of
+/// its precision), whatever type the rule gives.
 struct ParameterSpec {
   std::string_view name;  ///< "weight", "bias", "running_mean"
   Shape shape;            ///< constant
@@ -28,45 +29,45 @@ struct ParameterSpec {
   bool is_buffer = false;
 };
 
-/// What a shape rule says.
+/// The result of a shape rule.
 struct Inference {
   std::vector<TensorType> outputs;
   std::vector<ParameterSpec> parameters;  ///< parameters first, then buffers
-  Affine flops = 0;                       ///< of the forward pass; a multiply-add counts two
+  Affine flops = 0;                       ///< of the forward pass; a multiply-add counts as 2
 };
 
-/// A shape rule's refusal: a sentence, and the attribute or input that it is about.
+/// The error of a shape rule: a sentence, and the attribute or input that it is about.
 struct InferenceError {
   std::string message;              ///< "kernel 7 is larger than the padded input 5"
   std::string_view attribute = {};  ///< "" : the layer as a whole
-  int input = -1;                   ///< the input whose shape does not suit, or -1
+  int input = -1;                   ///< the input with the wrong shape, or -1
   std::string hint = {};
 };
 
-/// Sees the inputs' formats as autocast leaves them.
+/// A shape rule. The inputs have the formats that autocast gives them.
 using InferRule = tl::expected<Inference, InferenceError> (*)(const Attributes& attributes,
                                                               std::span<const TensorType> inputs);
 using LowerRule = void (*)(OperatorLowering& lowering);
 
-/// How one kernel set runs the operator: forward and backward (null: no gradient passes).
+/// How one kernel set runs the operator: forward and backward (null: there is no gradient).
 struct LoweringRules {
   LowerRule forward = nullptr;
   LowerRule backward = nullptr;
-  /// Autocast does not convert its inputs: the rule does, as where PyTorch runs the operator as
-  /// several of different classes.
+  /// The rule converts the inputs itself, instead of autocast, because PyTorch runs the operator as
+  /// several operators of different autocast classes.
   bool casts_its_inputs = false;
 };
 
-/// The rules of each kernel set: a set runs the operator by its own, or, where it has none, by
-/// those of `stowage`. So a set that is added names the operators that it runs otherwise. A rule
-/// belongs to its set and does not ask for it; what two rules share is a function that both call.
+/// The rules of each kernel set. A set without rules of its own for an operator uses those of
+/// `stowage`, so a new set lists only the operators that it runs differently. A rule belongs to one
+/// set and never tests which set it is; rules share code through functions.
 struct RulesBySet {
   LoweringRules stowage;
   LoweringRules pytorch = {};
 };
 
 struct OperatorRow {
-  std::string_view name;  ///< as written in a description: "conv2d"
+  std::string_view name;  ///< its name in a description: "conv2d"
   std::string_view doc;   ///< one line
   std::vector<AttributeSpec> attributes;
   int min_inputs = 1;
@@ -74,15 +75,15 @@ struct OperatorRow {
   InferRule infer = nullptr;
   RulesBySet lowering = {};
   bool is_loss = false;
-  /// What autocast does to its inputs and parameters: the rules below see the formats after it.
+  /// What autocast does to its inputs and parameters. The rules see the formats after it.
   AutocastClass autocast = AutocastClass::as_is;
-  /// Where the class depends on the attributes, this says it.
+  /// Gives the autocast class if it depends on the attributes; null: it is `autocast`.
   AutocastClass (*autocast_by_attributes)(const Attributes& attributes) = nullptr;
-  /// Its floating-point outputs follow from no floating-point input (an embedding, a constant), so
-  /// that they have the model's own format whatever the shape rule says.
+  /// Its floating-point outputs do not come from a floating-point input (an embedding, a constant),
+  /// so they have the model's format, whatever the shape rule says.
   bool makes_floats = false;
-  /// Its inputs meet its parameters in element-by-element arithmetic, which autocast leaves alone:
-  /// the floating-point outputs are promoted with the parameters' format.
+  /// It combines inputs and parameters element by element, without autocast: the format of its
+  /// floating-point outputs is promoted with that of the parameters.
   bool promotes_with_parameters = false;
 };
 

@@ -91,6 +91,8 @@ Reference ReferenceReader::unknown(const YamlNode& node, std::string_view name) 
   return {.mark = node.mark};
 }
 
+/// Reads one name. It is an input of the block or model if it is called so, else a layer with an
+/// instance and an output after its name; the loss is no layer that can be read.
 Reference ReferenceReader::read_one(const YamlNode& node) {
   Reference reference{.mark = node.mark};
   if (!node.is_scalar()) {

@@ -1,6 +1,6 @@
-// `from:` and `output:`: names of layers, of a block's inputs ("input", "input.1"), of outputs
-// ("qkv.0") and of a repetition's instances ("layer1.2"), resolved within one scope; "input.*" and
-// "layer1.*" are all of them.
+// ReferenceReader: reads the references of `from:` and `output:` within one scope: layers, inputs
+// of a block ("input", "input.1"), outputs ("qkv.0"), instances of a repeated layer ("layer1.2"),
+// and all of them ("input.*", "layer1.*").
 #pragma once
 
 #include <string_view>
@@ -18,9 +18,10 @@ class ReferenceReader {
   /// The scope's layers must outlive the reader and have their names, `repeat`s and operators.
   ReferenceReader(const Scope& scope, const ScopeContext& context, Mistakes& mistakes);
 
-  /// A name or a list of them; at least one reference, unknown where it was reported.
+  /// Reads a name or a list of names. Returns at least one reference; a wrong one is reported and
+  /// has kind `unknown`.
   [[nodiscard]] std::vector<Reference> read(const YamlNode& node, std::string_view key);
-  /// Of the layer `layer` where no `from` is written.
+  /// The references of a layer without `from`.
   [[nodiscard]] std::vector<Reference> implied(std::size_t layer) const;
   [[nodiscard]] Reference to_layer(std::size_t layer) const;
 

@@ -1,9 +1,9 @@
-// The repeated blocks of a network, known by the layers' paths.
+// Finds the repeated blocks of a network by the layers' paths.
 //
-// A block is the part of a path up to its first number: "layers.3" of "layers.3.mlp.up_proj".
-// Blocks of one name with different numbers are a chain. A chain has at least two blocks, of which
-// one has several operators: transformers' decoder layers, a ResNet's "layer1.0" and "layer1.1",
-// but not the single layers of an nn.Sequential.
+// A layer's block is the part of its path up to the first number: "layers.3" for
+// "layers.3.mlp.up_proj". Blocks of one name with different numbers form a chain. A chain has at
+// least two blocks, and at least one of them has several operators: transformers' decoder layers,
+// or a ResNet's "layer1.0" and "layer1.1", but not the single layers of an nn.Sequential.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@
 
 namespace stowage {
 
-/// "layers.3" of "layers.3.mlp.up_proj"; "": no part is a number.
+/// The block of a path: "layers.3" for "layers.3.mlp.up_proj"; "": no part is a number.
 [[nodiscard]] std::string_view block_of(std::string_view path);
 
 struct BlockChain {
-  std::map<std::string_view, std::size_t> operators;  ///< how many, by block
+  std::map<std::string_view, std::size_t> operators;  ///< number of operators, by block
   std::vector<std::string_view> blocks;               ///< in their order
 };
 
-/// By the blocks' name: "layers". Losses are in no block. The names are the model's: it outlives
-/// them.
+/// The chains by the blocks' name, "layers". Losses are in no block. The texts are views into the
+/// model, which must outlive them.
 [[nodiscard]] std::map<std::string_view, BlockChain> block_chains(const ModelGraph& model);
 
 }  // namespace stowage

@@ -144,7 +144,7 @@ class ScopeReader {
                     mistakes_.suggest(name, candidates));
   }
 
-  // An unnamed layer is called after its operator and how many of it the scope has had.
+  // An unnamed layer is named after its operator and a count within the scope.
   void name_layer(LayerEntry& entry, const YamlNode& head, const YamlNode* body,
                   std::string_view default_name) {
     const int number = ++counts_[head.text];
@@ -231,7 +231,7 @@ class ScopeReader {
     entry.dense = is_true;
   }
 
-  // A layer that stands for several would give one name to all of theirs.
+  // A repeated layer or a block would give all its parameters one name.
   void read_parameter_names(const YamlNode& node, LayerEntry& entry) {
     const bool stands_alone = context_.block == nullptr && entry.block < 0 && !entry.repeat;
     if (!node.is_mapping() || !stands_alone) {

@@ -1,5 +1,6 @@
-// From the YAML of a list of layers to a Scope: operators and attributes looked up, expressions
-// parsed, constants evaluated, `from` resolved. Every mistake is reported; the scope stands.
+// Reads the YAML of a list of layers into a Scope: looks up operators and attributes, parses
+// expressions, evaluates constants and resolves `from`. Reports every mistake, and always returns a
+// scope.
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ namespace stowage {
 /// An operator's entry in `defaults:`.
 using OperatorDefaults = std::vector<std::pair<const AttributeSpec*, AttributeValue>>;
 
-/// What a scope is read against: all that stands outside it.
+/// What a scope's reader needs from outside the scope.
 struct ScopeContext {
   const ModelDescription& model;  ///< its names, values and inputs, and the blocks' arguments
   const std::map<std::string_view, int>& blocks;
@@ -38,7 +39,7 @@ struct ScopeNodes {
 [[nodiscard]] OperatorDefaults read_defaults(const YamlNode& node, const OperatorRow& row,
                                              const ModelDescription& model, Mistakes& mistakes);
 
-/// Keys that every layer takes beside its attributes.
+/// The keys that every layer takes besides its attributes.
 [[nodiscard]] std::span<const std::string_view> common_layer_keys();
 
 }  // namespace stowage

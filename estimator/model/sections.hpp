@@ -1,4 +1,5 @@
-// What the readers of a description's sections share: a section is a mapping with known keys.
+// Functions that the readers of a description's sections share. A section is a mapping with known
+// keys.
 #pragma once
 
 #include <span>
@@ -10,15 +11,16 @@
 
 namespace stowage {
 
-/// A section that is a mapping; null where it is absent, empty or something else (reported).
+/// The section, a mapping. Null: it is absent, empty, or not a mapping, which is reported.
 [[nodiscard]] const YamlNode* find_section(const YamlNode& root, std::string_view key,
                                            Mistakes& mistakes);
 
-/// Reports the keys that are not among `known`; `of` is what has them: "a block".
+/// Reports keys that are not among `known`. `of`: what has the keys, "a block".
 void refuse_unknown_keys(const YamlNode& node, std::span<const std::string_view> known,
                          std::string_view of, Mistakes& mistakes);
 
-/// Whether the key may name an argument or a symbol beside those of `taken`; else reports why not.
+/// Whether the key is a valid name of an argument or symbol that is not in `taken`; else reports
+/// why not.
 [[nodiscard]] bool is_free_name(const YamlNode& key, std::span<const std::string> taken,
                                 Mistakes& mistakes);
 

@@ -1,4 +1,4 @@
-// The keys of `train:` that say how a step runs, beside its optimizer: precision, accumulation,
+// Reads the keys of `train:` for the step, besides its optimizer: precision, accumulation,
 // zero_grad, augment, prefetch, layout.
 #pragma once
 
@@ -14,8 +14,7 @@ namespace stowage {
 
 [[nodiscard]] std::span<const std::string_view> step_setting_keys();
 
-/// Reads one of these keys into `train`. A value that does not suit is reported and leaves it as it
-/// was.
+/// Reads one of these keys into `train`. Reports an invalid value and leaves `train` unchanged.
 void read_step_setting(std::string_view key, const YamlNode& value, const ModelDescription& model,
                        TrainSettings& train, Mistakes& mistakes);
 

@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-// The keys that are there whatever the optimizer.
+// The keys that do not depend on the optimizer.
 constexpr std::string_view optimizer_key = "optimizer", implementation_key = "implementation",
                            loss_in_model_key = "loss_in_model";
 

@@ -1,4 +1,4 @@
-// A variant: a description that is another one with other arguments.
+// Variant: a description that consists of another description (its base) with other arguments.
 //
 //   model: resnet101
 //   source: torchvision.models.resnet101
@@ -6,8 +6,8 @@
 //   arguments: {layers3: 23}      # instead of the base's defaults
 //   symbols: {seq: 2048}
 //
-// A base may be a variant itself. What is left after all of them is one description and the options
-// that it is read with, so that nothing after find_model knows of variants.
+// A base may itself be a variant. find_model() resolves all of them to one description and the
+// options to read it with, so that no later stage knows of variants.
 #pragma once
 
 #include <string>
@@ -26,9 +26,9 @@ struct Variant {
   ModelOptions options;  ///< name, source, arguments with their places
 };
 
-/// Whether the text says `based_on:` at the start of a line: cheap, and true for every variant.
+/// Whether a line of the text starts with `based_on:`. Cheap, and true for every variant.
 [[nodiscard]] bool may_be_variant(const SourceText& source);
-/// Errors: a key that a variant does not have, a repeated argument, a value that is no scalar.
+/// Errors: an unknown key, a repeated argument, a value that is not a scalar.
 [[nodiscard]] Result<Variant> read_variant(const SourceTextPtr& source);
 
 }  // namespace stowage

@@ -18,7 +18,7 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// What most values are: digits that are certain to fit and to be no octal number.
+// A fast path for most values: digits that surely fit and are no octal number.
 std::optional<std::int64_t> plain_number(std::string_view text) {
   constexpr std::size_t most_digits = 18;
   if (text.empty() || text.size() > most_digits || (text[0] == '0' && text.size() > 1)) return {};
@@ -107,7 +107,7 @@ std::string expectation(const AttributeSpec& spec) {
   return "";
 }
 
-// The conversions of one attribute; each gives nullopt for what does not suit.
+// The conversions of one attribute; each returns nullopt for a value that is not allowed.
 class AttributeConversion {
  public:
   explicit AttributeConversion(const AttributeSpec& spec) : spec_(spec) {}

@@ -1,5 +1,5 @@
-// WrittenValue: a value as it stands in a description (an expression, or a list of them), read from
-// YAML, evaluated, and checked against what an operator's attribute takes.
+// WrittenValue: a value as written in a description, an expression or a list of expressions; with
+// functions to read it from YAML, evaluate it and convert it to an operator's attribute.
 #pragma once
 
 #include <optional>
@@ -22,37 +22,38 @@ struct WrittenValue {
   std::vector<Mark> marks;        ///< of each item
 };
 
-/// What may stand as a value.
+/// Which words and names are allowed as a value.
 struct ValueRules {
   ExpressionNames names = {};
-  std::span<const std::string_view> words = {};  ///< words that are taken as such
+  std::span<const std::string_view> words = {};  ///< allowed words
   bool any_word = false;                         ///< an unknown name is a word
-  bool any_text = false;                         ///< whatever is written is a text
-  bool only_words = false;  ///< `words` is all there is, besides a name that is bound to one
+  bool any_text = false;                         ///< any scalar is taken as text
+  bool only_words = false;  ///< only `words`, or a name whose value is one of them
 };
 
-/// Null where it is not a value; that has been reported. `what` is quoted in the messages.
+/// Null: it is not a value, which was reported. Messages quote `what`.
 [[nodiscard]] std::optional<WrittenValue> read_value(const YamlNode& node, std::string_view what,
                                                      const ValueRules& rules, Mistakes& mistakes);
-/// True where the value is the same in the whole model.
+/// Whether the value is the same everywhere in the model.
 [[nodiscard]] bool is_constant(const WrittenValue& written);
 
-/// Null where it has no value; that has been reported.
+/// Null: it cannot be evaluated, which was reported.
 [[nodiscard]] std::optional<Value> evaluate(const WrittenValue& written, const Environment& at,
                                             Mistakes& mistakes);
 
-/// The value as an attribute of `owner` takes it: kind, bounds, length, choices. One number becomes
-/// a list of the attribute's length. Null where it does not suit; that has been reported.
+/// The value converted to the attribute of `owner`, after checks of kind, bounds, length and
+/// choices. One number becomes a list of the attribute's length. Null: it is not allowed, which was
+/// reported.
 [[nodiscard]] std::optional<AttributeValue> to_attribute(const AttributeSpec& spec,
                                                          std::string_view owner, const Value& value,
                                                          const WrittenValue& written,
                                                          Mistakes& mistakes);
 
-/// A constant integer of at least `minimum`; null where it is none, which has been reported.
+/// A constant integer from `minimum` to `maximum`; null: it is none, which was reported.
 [[nodiscard]] std::optional<std::int64_t> to_integer(std::string_view what, std::int64_t minimum,
                                                      std::int64_t maximum, const Value& value,
                                                      const Mark& mark, Mistakes& mistakes);
-/// A boolean or an integer, 0 being false.
+/// A boolean, or an integer, of which 0 is false.
 [[nodiscard]] std::optional<bool> to_condition(std::string_view what, const Value& value,
                                                const Mark& mark, Mistakes& mistakes);
 

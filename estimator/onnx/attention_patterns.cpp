@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-// Through products with numbers, whose product is multiplied into `scale`.
+// The tensor before products with numbers, which are multiplied into `scale`.
 LayerOutput unscaled(const LayerList& layers, LayerOutput output, double& scale) {
   constexpr int most_products = 8;
   for (int i = 0; i < most_products; ++i) {
@@ -65,7 +65,8 @@ bool swaps_last(const std::vector<std::int64_t>& axes) {
          axes[rank - 1] == static_cast<std::int64_t>(rank - 2);
 }
 
-// torch.export turns a key as a stack of matrices: [b, h, s, d] to [b h, s, d], turned, and back.
+// torch.export transposes a key as a stack of matrices: [b, h, s, d] to [b h, s, d], transposed,
+// and back.
 std::optional<LayerOutput> key_before_stack(const LayerList& layers, const LayerOutput& key) {
   const ImportedLayer& apart = layers.at(key.layer);
   if (!apart.is("reshape")) return std::nullopt;
@@ -145,8 +146,10 @@ void group_queries(const LayerList& layers, std::vector<LayerOutput>& from,
 
 }  // namespace
 
+/// Goes from the last product backwards: dropout, softmax, the scores with their mask and scale.
+/// Then it brings the keys into the row's order, makes the row's attributes and changes the layer.
 bool find_attention(LayerList& layers, const std::vector<int>& readers,
-                    const std::set<int>& triangles, bool of_pytorch, int layer) {
+                    const std::set<int>& causal_masks, bool of_pytorch, int layer) {
   const ImportedLayer& product = layers.at(layer);
   const bool is_plain = product.is("matmul") && !given_flag(product, "transpose_a", false) &&
                         !given_flag(product, "transpose_b", false);
@@ -165,7 +168,7 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
   if (axis != -1 && axis != rank - 1) return false;
   auto scores = scores_of(layers, softmax.from[0]);
   if (!scores || (of_pytorch && scores->one_is_scaled)) return false;
-  // Shapes are compared before a key is turned, so that nothing is changed in vain.
+  // Shapes are compared before a key is transposed, so that a failed match changes nothing.
   const Shape& query = layers.type(scores->query).shape;
   constexpr std::size_t usual_rank = 4;
   if (query.size() != usual_rank || layers.type(value).shape.size() != usual_rank) return false;
@@ -179,7 +182,7 @@ bool find_attention(LayerList& layers, const std::vector<int>& readers,
   if (!nearly(scores->scale * std::sqrt(features), 1)) given.emplace_back("scale", scores->scale);
   if (dropout > 0) given.emplace_back("dropout", dropout);
   std::vector<LayerOutput> from{scores->query, scores->key, value};
-  if (scores->mask && triangles.contains(scores->mask->layer)) {
+  if (scores->mask && causal_masks.contains(scores->mask->layer)) {
     given.emplace_back("causal", true);
   } else if (scores->mask) {
     from.push_back(*scores->mask);

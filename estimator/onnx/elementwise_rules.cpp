@@ -81,7 +81,7 @@ bool translate_softsign(Translation& translation, const OnnxNode& node) {
   const auto size = translation.layer(node, "abs", {x});
   const auto more = size ? translation.layer(node, "scale", {{*size, 0}}, {{"offset", 1.0}}) : size;
   const auto made = more ? translation.layer(node, "div", {x, {*more, 0}}) : more;
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -98,7 +98,7 @@ bool translate_hard_sigmoid(Translation& translation, const OnnxNode& node) {
                             {"clamp", {{"minimum", 0.0}, {"maximum", 1.0}}}});
 }
 
-// Before opset 13 it ran over all axes from `axis` on, taken as one.
+// Before opset 13 it ran over all axes from `axis` on, flattened to one.
 bool translate_softmax(Translation& translation, const OnnxNode& node) {
   const std::string row = node.op == "LogSoftmax" ? "log_softmax" : "softmax";
   return translation.chain(node, first_input(translation, node),
@@ -118,7 +118,7 @@ bool translate_clip(Translation& translation, const OnnxNode& node) {
     return false;
   }
   if (!least && !most) {
-    translation.give(node, translation.input(node, 0));
+    translation.set_output(node, translation.input(node, 0));
     return true;
   }
   if (least == 0.0 && most == six) {
@@ -139,14 +139,14 @@ bool translate_slopes(Translation& translation, const OnnxNode& node) {
   const auto made = translation.layer_with_weights(
       node, "prelu", {first_input(translation, node)},
       {{"parameters", element_count(slopes.type.shape).constant}}, {{"weight", &slopes}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
 bool translate_dropout(Translation& translation, const OnnxNode& node) {
   const double p = translation.input(node, 1).scalar().value_or(node.real("ratio", 0.5));
   if (p <= 0) {
-    translation.give(node, translation.input(node, 0));
+    translation.set_output(node, translation.input(node, 0));
     return true;
   }
   return translation.chain(node, first_input(translation, node), {{"dropout", {{"p", p}}}});
@@ -161,7 +161,7 @@ bool translate_cast(Translation& translation, const OnnxNode& node) {
     return false;
   }
   if (*to == x.type.type) {  // among real numbers the precision says the format
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   return translation.chain(node, first_input(translation, node),
@@ -169,7 +169,7 @@ bool translate_cast(Translation& translation, const OnnxNode& node) {
 }
 
 bool translate_identity(Translation& translation, const OnnxNode& node) {
-  translation.give(node, translation.input(node, 0));
+  translation.set_output(node, translation.input(node, 0));
   return true;
 }
 
@@ -230,7 +230,7 @@ bool translate_pair(Translation& translation, const OnnxNode& node) {
         const ImportedLayer& made = translation.layers().at(*scaled);
         const std::string own(made.parameters.empty() ? "" : made.parameters[0].name);
         for (NamedText& name : translation.layers().at(*scaled).parameter_names) name.first = own;
-        translation.give(node, *scaled);
+        translation.set_output(node, *scaled);
         return true;
       }
     }
@@ -243,7 +243,7 @@ bool translate_pair(Translation& translation, const OnnxNode& node) {
     sum = {*made, 0};
   }
   if (!sum.valid()) return false;
-  translation.give(node, sum.layer, 0, sum.output);
+  translation.set_output(node, sum.layer, 0, sum.output);
   return true;
 }
 
@@ -271,7 +271,7 @@ bool translate_comparison(Translation& translation, const OnnxNode& node) {
   }
   const auto made = translation.layer(node, is_logical ? "logical" : "compare", std::move(from),
                                       std::move(given));
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -280,8 +280,8 @@ bool translate_not(Translation& translation, const OnnxNode& node) {
                            {{"logical", {{"operation", std::string("not")}}}});
 }
 
-// where(isnan(x), 0, x): what exporters write around the softmax of attention, for rows that a mask
-// hides whole. PyTorch's kernels do it within.
+// where(isnan(x), 0, x): exporters write it after the softmax of attention, for rows that are
+// masked completely. PyTorch's kernels do this internally.
 bool guards_nan(const Translation& translation, const OnnxNode& node) {
   const OnnxValue& condition = translation.input(node, 0);
   const OnnxValue& otherwise = translation.input(node, 2);
@@ -293,7 +293,7 @@ bool guards_nan(const Translation& translation, const OnnxNode& node) {
 
 bool translate_where(Translation& translation, const OnnxNode& node) {
   if (guards_nan(translation, node)) {
-    translation.give(node, translation.input(node, 2));
+    translation.set_output(node, translation.input(node, 2));
     return true;
   }
   std::vector<LayerOutput> from;
@@ -301,7 +301,7 @@ bool translate_where(Translation& translation, const OnnxNode& node) {
     from.push_back(translation.activation(*value));
   }
   const auto made = translation.layer(node, "where", std::move(from));
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -339,7 +339,7 @@ bool translate_constant(Translation& translation, const OnnxNode& node) {
     value.integers.assign(tensor.integers.begin(), tensor.integers.end());
     value.reals = tensor.reals;
   }
-  translation.give(node, std::move(value));
+  translation.set_output(node, std::move(value));
   return true;
 }
 

@@ -1,13 +1,13 @@
-// What PyTorch's exporters change in a model to make it run faster, undone: the memory of training
-// is that of the module, not of the file.
+// Undoes optimisations that PyTorch's exporters make, because the memory of training is that of the
+// original module:
 //
 //   a batch norm folded into the convolution before it    FuseBatchNormIntoConv
-//   a bias of zeros taken away                            RemoveOptionalBiasFromConv, ...FromGemm
-//   equal vectors made one initialiser (all biases of zeros, all scales of ones of a fresh model)
+//   a bias of zeros removed                            RemoveOptionalBiasFromConv, ...FromGemm
+//   equal vectors merged into one initialiser (all zero biases, all unit scales of a fresh model)
 //
 // onnxscript names its rules in each node's metadata (pkg.onnxscript.rewriter.rule_name, onnxscript
 // 0.7), and the module that a node came from (pkg.torch.onnx.name_scopes). The tracing exporter
-// folds without a word.
+// folds without metadata.
 #pragma once
 
 #include <string>
@@ -19,15 +19,15 @@
 namespace stowage {
 
 [[nodiscard]] bool has_folded_norm(const OnnxNode& node);
-/// No norm was folded into it, and a bias of zeros was taken away. Of a convolution without a bias
-/// the rule is named too.
+/// Whether a bias of zeros was removed from it, and no norm was folded into it. The rule is also
+/// named for a convolution that never had a bias.
 [[nodiscard]] bool has_lost_bias(const OnnxNode& node);
-/// "layer1.0.bn1", of the module whose norm was folded; empty: the file does not say.
+/// The module of the folded norm, "layer1.0.bn1"; empty: the file does not say.
 [[nodiscard]] std::string folded_norm_name(const OnnxNode& node);
 
-/// Vectors that several of the `needed` layers read become each layer's own: how many layers got
-/// one. A model that also shares matrices between layers of one kind shares whole blocks, and is
-/// left as it is.
+/// Gives each of the `needed` layers its own copy of a vector that several of them read, and
+/// returns the number of layers changed. A model that also shares matrices between layers of one
+/// kind shares whole blocks, and is not changed.
 [[nodiscard]] int separate_merged_vectors(LayerList& layers, const std::vector<bool>& needed);
 
 }  // namespace stowage

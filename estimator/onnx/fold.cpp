@@ -1,4 +1,4 @@
-// Folding: what a graph computes from sizes and constants alone, computed here.
+// Constant folding: computes the nodes of a graph that depend only on sizes and constants.
 //
 // Integers are affine in the batch. Where a number would not be (batch times batch), or a tensor is
 // too large to be kept, the result is a constant of known type and unknown numbers.
@@ -16,7 +16,7 @@ namespace {
 using Inputs = std::vector<const OnnxValue*>;
 using Numbers = std::vector<Affine>;
 
-// Where each element of `to` comes from in `from`, both broadcast to `to`.
+// For each element of `to`, the element of `from` that is broadcast to it.
 std::size_t source_of(std::size_t element, const std::vector<std::int64_t>& to,
                       const std::vector<std::int64_t>& from) {
   std::size_t source = 0;
@@ -49,7 +49,7 @@ std::optional<bool> compared(std::string_view op, Affine a, Affine b) {
   if (op == "Equal") {
     if (a == b) return true;
     if (a.is_constant() && b.is_constant()) return false;
-    // A size that grows with the batch is no -1 or 0, which exporters compare with.
+    // A size that grows with the batch is never -1 or 0, which exporters compare with.
     return false;
   }
   if (!a.is_constant() || !b.is_constant()) return std::nullopt;
@@ -284,13 +284,13 @@ bool is_square(const Shape& shape) {
   return rank >= 2 && shape[rank - 1] == shape[rank - 2] && shape[rank - 1] != Affine(1);
 }
 
-// A causal mask is made by trilu, or by comparing places with places; what casts, chooses by and
-// reshapes it leaves it one.
-bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
-  if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_triangle;
+// A causal mask is made by Trilu, or by comparing positions with positions. It remains one after
+// casts, selections and reshapes.
+bool makes_causal_mask(const OnnxNode& node, const Inputs& inputs, const OnnxValue& result) {
+  if (node.op == "Trilu") return node.integer("upper", 1) == 0 || inputs[0]->is_causal_mask;
   const bool orders = node.op == "LessOrEqual" || node.op == "GreaterOrEqual" ||
                       node.op == "Less" || node.op == "Greater";
-  // Of places that were gathered for each sample, whose numbers are not kept.
+  // Positions that were gathered for each sample, whose numbers are not kept.
   if (orders && inputs.size() == 2 && inputs[0]->integers.empty() && inputs[1]->integers.empty() &&
       inputs[0]->type.type == DataType::int64 && is_square(result.type.shape)) {
     return true;
@@ -305,7 +305,7 @@ bool makes_triangle(const OnnxNode& node, const Inputs& inputs, const OnnxValue&
       "Cast",   "CastLike", "Not", "And", "Where",   "Unsqueeze", "Squeeze",
       "Expand", "Slice",    "Mul", "Sub", "Reshape", "Identity",  "Or"};
   return std::ranges::find(keepers, node.op) != keepers.end() &&
-         std::ranges::any_of(inputs, [](const OnnxValue* one) { return one->is_triangle; });
+         std::ranges::any_of(inputs, [](const OnnxValue* one) { return one->is_causal_mask; });
 }
 
 std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inputs,
@@ -315,7 +315,8 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
 
 std::optional<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, std::size_t output) {
   auto result = folded_numbers(node, inputs, output);
-  if (result && result->rank() > 1) result->is_triangle = makes_triangle(node, inputs, *result);
+  if (result && result->rank() > 1)
+    result->is_causal_mask = makes_causal_mask(node, inputs, *result);
   return result;
 }
 
@@ -327,7 +328,7 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
   if (node.op == "Range") return fold_range(inputs);
   if (node.op == "Split") return fold_split(node, inputs, output);
   if (output > 0) return std::nullopt;
-  if (is_placing(node.op)) return fold_placing(node, inputs);
+  if (selects_by_position(node.op)) return fold_selection(node, inputs);
   std::optional<TensorType> type = infer_type(node, inputs);
   if (node.op == "Flatten" && inputs[0]->rank() == 1) type = inputs[0]->type;
   if (!type) return std::nullopt;

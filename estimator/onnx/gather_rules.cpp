@@ -10,7 +10,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Rows of a table of the model's own.
+// Rows of a table that is a parameter of the model.
 bool translate_embedding(Translation& translation, const OnnxNode& node, const OnnxValue& table,
                          const OnnxValue& indices) {
   LayerOutput places;
@@ -30,12 +30,12 @@ bool translate_embedding(Translation& translation, const OnnxNode& node, const O
       node, "embedding", {places},
       {{"count", table.type.shape[0].constant}, {"features", table.type.shape[1].constant}},
       {{"weight", &table}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
-// as_strided is written as a gathering from all elements in a row, by places that are computed from
-// sizes. Where it takes as many as there are, it is a view.
+// Exporters write as_strided as a Gather from the flattened tensor, by positions that are computed
+// from sizes. If it takes as many elements as there are, it is treated as a view.
 bool is_view_by_places(const OnnxValue& x, const OnnxValue& indices) {
   return x.is_activation() && x.rank() == 1 && x.type.shape[0].slope != 0 &&
          !indices.is_activation() && element_count(indices.type.shape) == x.type.shape[0];
@@ -70,7 +70,7 @@ bool translate_gather(Translation& translation, const OnnxNode& node) {
   const auto made = translation.layer(node, is_list ? "index_select" : "index",
                                       {translation.activation(x), translation.activation(indices)},
                                       {{"axis", place}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -79,7 +79,7 @@ bool translate_gather_elements(Translation& translation, const OnnxNode& node) {
                                       {translation.activation(translation.input(node, 0)),
                                        translation.activation(translation.input(node, 1))},
                                       {{"axis", node.integer("axis", 0)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -108,7 +108,7 @@ bool translate_gather_nd(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "index", std::move(from), {{"axis", node.integer("batch_dims", 0)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

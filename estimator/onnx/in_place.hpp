@@ -1,17 +1,16 @@
-// Which layers overwrite their input: ONNX has no word for it.
+// Decides which layers overwrite their input, which an ONNX file does not say.
 //
-// PyTorch's image networks are written with activations in place (nn.ReLU(inplace=True)), and
-// residual sums too (out += identity). That leaves what is kept for the backward pass as it is, and
-// decides which blocks the allocator sees. An exported file says neither. Of a file that PyTorch
-// wrote it is taken that
+// PyTorch's image networks use activations in place (nn.ReLU(inplace=True)) and often residual sums
+// in place (out += identity). This changes nothing that is saved for the backward pass, but it
+// decides which blocks the allocator sees. For a file that PyTorch wrote, the following is assumed:
+//
 //   - relu, relu6, hardswish and silu overwrite the output of a convolution, a batch norm or a sum,
-//   and,
-//     in a network with convolutions, that of a linear layer;
-//   - a sum whose result is activated overwrites its first input, where that is a batch norm's
-//   output,
-// where nobody else reads what is overwritten. All that torchvision's and timm's convolutional
-// networks have is written so, except regnet's sums. The argument `in_place` says otherwise, for
-// all layers.
+//     and, in a network with convolutions, that of a linear layer;
+//   - a sum whose result is activated overwrites its first input if that is a batch norm's output.
+//
+// A tensor that another layer reads is not overwritten. The convolutional networks of torchvision
+// and timm are all written so, except regnet's sums. The argument `in_place` overrides this for all
+// layers.
 #pragma once
 
 #include "estimator/import/layer_list.hpp"

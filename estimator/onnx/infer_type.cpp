@@ -104,7 +104,7 @@ OptionalType gathered(const OnnxNode& node, const Inputs& inputs) {
   return TensorType{shape, inputs[0]->type.type};
 }
 
-// Of indices [..., k]: what k axes are left of by each.
+// For indices [..., k]: the shape that is left of x after k axes are indexed.
 OptionalType gathered_nd(const OnnxNode& node, const Inputs& inputs) {
   if (inputs.size() < 2 || inputs[1]->rank() < 1) return std::nullopt;
   const Shape& from = inputs[0]->type.shape;

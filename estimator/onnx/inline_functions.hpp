@@ -1,12 +1,12 @@
-// Model-local functions, put in the place of their calls.
+// Inlines calls of model-local functions.
 #pragma once
 
 #include "estimator/onnx/onnx_file.hpp"
 
 namespace stowage {
 
-/// Names within a body get the call's number, so that none meets another. Throws BrokenFile: a
-/// function that calls itself, or more than most_onnx_nodes nodes.
+/// Names within a body get the number of the call, which makes them unique. Throws BrokenFile: a
+/// function calls itself, or there are more than most_onnx_nodes nodes.
 void inline_functions(OnnxFile& file);
 
 }  // namespace stowage

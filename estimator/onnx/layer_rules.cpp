@@ -20,21 +20,21 @@ bool has_bias(const Translation& translation, const OnnxNode& node, std::size_t 
   return bias.is_parameter() && bias.type.shape == Shape{features};
 }
 
-// A learned offset that the row does not take in is added apart.
+// Adds a learned offset that is not one of the row's parameters as a separate layer.
 bool add_rest(Translation& translation, const OnnxNode& node, int layer, std::size_t input) {
   const OnnxValue& rest = translation.input(node, input);
   const bool is_zero = rest.is_constant() && !rest.reals.empty() &&
                        std::ranges::all_of(rest.reals, [](double one) { return one == 0; });
   if (rest.is_absent() || is_zero) {
-    translation.give(node, layer);
+    translation.set_output(node, layer);
     return true;
   }
   const auto sum = translation.layer(node, "add", {{layer, 0}, translation.activation(rest)});
-  if (sum) translation.give(node, *sum);
+  if (sum) translation.set_output(node, *sum);
   return sum.has_value();
 }
 
-// The batch norm that an exporter folded into the node is the node's output again.
+// Restores the batch norm that an exporter folded into the node, as the node's output.
 bool give_with_norm(Translation& translation, const OnnxNode& node, int layer) {
   OnnxNode named = node;
   named.name = folded_norm_name(node);
@@ -47,7 +47,7 @@ bool give_with_norm(Translation& translation, const OnnxNode& node, int layer) {
     }
   }
   ++translation.restored_norms;
-  translation.give(node, *norm);
+  translation.set_output(node, *norm);
   return true;
 }
 
@@ -59,6 +59,9 @@ void name_lost_bias(Translation& translation, int layer) {
   made.parameter_names.emplace_back("bias", owner + ".bias");
 }
 
+/// Makes the row's attributes from the node's window, finds which filter and bias are the layer's
+/// parameters, adds the layer, and then what the row does not have: a norm that was folded in, or a
+/// computed bias.
 bool translate_convolution(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const OnnxValue& w = translation.input(node, 1);
@@ -95,7 +98,7 @@ bool translate_convolution(Translation& translation, const OnnxNode& node) {
   if (normed) return give_with_norm(translation, node, *made);
   if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
-    translation.give(node, *made);
+    translation.set_output(node, *made);
     return true;
   }
   return add_rest(translation, node, *made, 2);
@@ -130,11 +133,11 @@ bool translate_transposed_convolution(Translation& translation, const OnnxNode& 
        {"bias", biased}},
       weights);
   if (!made) return false;
-  translation.give(node, *made);
+  translation.set_output(node, *made);
   return true;
 }
 
-// x times a matrix of the model's own.
+// x times a matrix that is a parameter of the model.
 bool translate_linear(Translation& translation, const OnnxNode& node, const OnnxValue& x,
                       const OnnxValue& w, const Affine& features, std::size_t bias_input) {
   const bool biased = has_bias(translation, node, bias_input, features);
@@ -147,7 +150,7 @@ bool translate_linear(Translation& translation, const OnnxNode& node, const Onnx
   if (!made) return false;
   if (lost_bias) name_lost_bias(translation, *made);
   if (biased) {
-    translation.give(node, *made);
+    translation.set_output(node, *made);
     return true;
   }
   return add_rest(translation, node, *made, bias_input);
@@ -162,7 +165,7 @@ bool translate_product(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "matmul", {translation.activation(a), translation.activation(b)});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -192,7 +195,7 @@ bool translate_einsum(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "einsum", std::move(from), {{"equation", node.text("equation", "")}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

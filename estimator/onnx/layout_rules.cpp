@@ -14,7 +14,7 @@ using Integers = std::vector<std::int64_t>;
 bool made_view(Translation& translation, const OnnxNode& node, const Shape& shape) {
   const OnnxValue& x = translation.input(node, 0);
   if (shape == x.type.shape) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   return translation.chain(node, translation.activation(x), {{"reshape", {{"shape", shape}}}});
@@ -78,7 +78,7 @@ bool translate_transpose(Translation& translation, const OnnxNode& node) {
     for (std::size_t i = rank; i-- > 0;) axes.push_back(static_cast<std::int64_t>(i));
   }
   if (std::ranges::is_sorted(axes) && axes.size() == rank) {
-    translation.give(node, translation.input(node, 0));
+    translation.set_output(node, translation.input(node, 0));
     return true;
   }
   return translation.chain(node, translation.activation(translation.input(node, 0)),
@@ -111,7 +111,7 @@ bool translate_concat(Translation& translation, const OnnxNode& node) {
   }
   const auto made =
       translation.layer(node, "concat", std::move(from), {{"axis", node.integer("axis", 0)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -124,7 +124,7 @@ bool translate_split(Translation& translation, const OnnxNode& node) {
   const auto place = axis_in(axis, x.rank());
   if (!place || parts < 1) return false;
   if (parts == 1) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   const bool is_equal = sizes.empty() || std::ranges::all_of(sizes, [&](std::int64_t size) {
@@ -140,7 +140,7 @@ bool translate_split(Translation& translation, const OnnxNode& node) {
   if (!made) return false;
   const auto outputs = translation.layers().at(*made).outputs.size();
   for (std::size_t i = 0; i < std::min(node.outputs.size(), outputs); ++i) {
-    translation.give(node, *made, i, static_cast<int>(i));
+    translation.set_output(node, *made, i, static_cast<int>(i));
   }
   return true;
 }
@@ -173,7 +173,7 @@ std::optional<SliceBounds> bounds_of(const Translation& translation, const OnnxN
   return bounds;
 }
 
-// A slice an axis; those that take all of theirs are none.
+// One slice per axis; slices of a whole axis are left out.
 bool translate_slice(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
   const auto bounds = bounds_of(translation, node);
@@ -215,7 +215,7 @@ bool translate_slice(Translation& translation, const OnnxNode& node) {
                      {"step", bounds->steps[i]}}});
   }
   if (rows.empty()) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   return translation.chain(node, translation.activation(x), rows);
@@ -229,7 +229,7 @@ bool translate_expand(Translation& translation, const OnnxNode& node) {
     return false;
   }
   if (type->shape == x.type.shape) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   return translation.chain(node, translation.activation(x), {{"expand", {{"shape", type->shape}}}});

@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-// The mean over the last axes, kept: how many.
+// The number of axes, if the layer is a mean over the last axes that keeps them.
 std::optional<std::int64_t> trailing_mean(const LayerList& layers, const ImportedLayer& layer) {
   if (!layer.is("mean") || !given_flag(layer, "keep", false)) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(layers.type(layer.from[0]).shape.size());
@@ -80,7 +80,7 @@ bool is_tail_of(const Shape& shape, const Shape& whole, std::int64_t axes) {
          std::equal(shape.begin(), shape.end(), whole.end() - axes);
 }
 
-// x - mean(x): x. Some take the mean away as a layer of its own, and square that.
+// The x of x - mean(x). Some exporters subtract the mean in a separate layer, and square that.
 std::optional<LayerOutput> centered(const LayerList& layers, const LayerOutput& output) {
   const ImportedLayer& layer = layers.at(output.layer);
   if (!layer.is("sub")) return std::nullopt;
@@ -106,7 +106,7 @@ void take_names(ImportedLayer& into, const ImportedLayer& from, const std::strin
     into.parameter_names.emplace_back(parameter, name);
 }
 
-// A norm without weights, times learned ones.
+// A norm without weights, times a learned scale.
 bool find_weight(LayerList& layers, int layer) {
   const ImportedLayer& scale = layers.at(layer);
   if (!is_learned_scale(scale) || scale.parameters.empty()) return false;
@@ -151,7 +151,7 @@ bool find_offset(LayerList& layers, int layer) {
   return false;
 }
 
-// One extent beside ones, as a number a channel is written before two axes: [8, 1, 1].
+// The length of the only axis that is not 1, as in numbers per channel before two axes: [8, 1, 1].
 bool is_per_channel(const Shape& shape, const Shape& image) {
   if (image.size() < 2 || shape.size() + 1 != image.size() || shape[0] != image[1]) return false;
   return std::all_of(shape.begin() + 1, shape.end(), [](Affine one) { return one == Affine(1); });

@@ -26,7 +26,7 @@ bool normalized(Translation& translation, const OnnxNode& node, std::string_view
   if (weights.empty()) weights.emplace_back("", &x);
   const auto made = translation.layer_with_weights(node, row, {translation.activation(x)},
                                                    std::move(given), weights);
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -45,7 +45,7 @@ bool translate_batch_norm(Translation& translation, const OnnxNode& node) {
   }
   const auto made = translation.layer_with_weights(node, "batch_norm", {translation.activation(x)},
                                                    std::move(given), weights);
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

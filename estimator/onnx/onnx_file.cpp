@@ -160,7 +160,7 @@ class FileReader {
     if (node.domain == "ai.onnx") node.domain.clear();
   }
 
-  // Three keys of many: others, such as stack traces, may be long, and are stepped over.
+  // Only three keys are kept: others, such as stack traces, may be long.
   void read_metadata(const WireField& message, OnnxNode& node) {
     std::string* into = nullptr;
     each_field(message, [&](const WireField& field) {
@@ -226,7 +226,7 @@ class FileReader {
     });
   }
 
-  // An attribute's text may be a document (metadata of an exporter), which nobody asks for.
+  // An attribute's text may be a long document (metadata of an exporter), which is not needed.
   std::string short_text(const WireField& field) {
     if (field.end - field.begin > longest_onnx_name) return {};
     return text(field);

@@ -1,6 +1,6 @@
-// An ONNX file as it stands: nodes, tensors without their data, types (onnx.proto, IR versions 3 to
-// 13). Weights are stepped over; only small tensors keep their numbers, for shapes are computed
-// from them.
+// OnnxFile: the contents of an ONNX file: nodes, types, and tensors without their data (onnx.proto,
+// IR versions 3 to 13). Weights are skipped; only small tensors keep their numbers, as shapes are
+// computed from them.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace stowage {
 
 inline constexpr int oldest_ir = 3;
 inline constexpr int newest_ir = 13;  ///< onnx 1.20 to 1.23; newer ones are read with a warning
-inline constexpr std::size_t most_kept_numbers = 4096;         ///< of a tensor of integers
-inline constexpr std::size_t most_kept_reals = 64;             ///< of a tensor of reals
+inline constexpr std::size_t most_kept_numbers = 4096;         ///< of an integer tensor
+inline constexpr std::size_t most_kept_reals = 64;             ///< of a floating-point tensor
 inline constexpr std::size_t most_onnx_nodes = 200'000;        ///< of a file
 inline constexpr std::size_t most_onnx_values = 2'000'000;     ///< names, tensors, types, numbers
 inline constexpr std::size_t most_onnx_axes = 32;              ///< of a tensor
 inline constexpr std::size_t most_folded_numbers = 4'000'000;  ///< kept while translating
-inline constexpr int deepest_onnx_graph = 16;                  ///< graphs within attributes
+inline constexpr int deepest_onnx_graph = 16;  ///< levels of graphs within attributes
 inline constexpr std::int64_t largest_onnx_file = 1LL << 31U;  ///< protobuf's own limit
 inline constexpr std::int64_t longest_onnx_name = 4096;
 
@@ -48,15 +48,15 @@ struct OnnxTensor {
   std::string name;
   std::vector<std::int64_t> dims;
   int type = 0;
-  bool has_numbers = false;  ///< they were read: `integers` or `reals`, one an element
-  std::vector<std::int64_t> integers = {};  ///< of integer and boolean types
-  std::vector<double> reals = {};           ///< of floating-point types
+  bool has_numbers = false;                 ///< `integers` or `reals` has its elements
+  std::vector<std::int64_t> integers = {};  ///< for integer and boolean types
+  std::vector<double> reals = {};           ///< for floating-point types
   std::int64_t offset = 0;                  ///< in the file
 };
 
 struct OnnxDimension {
   std::int64_t value = -1;  ///< -1: not fixed
-  std::string symbol = {};  ///< "batch_size"; "" : without a name
+  std::string symbol = {};  ///< "batch_size"; "": it has no name
 };
 
 struct OnnxValueInfo {
@@ -87,16 +87,16 @@ struct OnnxNode {
   std::string name, op, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<OnnxAttribute> attributes;
-  std::string rewrites = {};  ///< metadata: onnxscript's rules that made it
-  std::string scopes = {};    ///< metadata: the modules that it came from
-  std::string call = {};      ///< metadata: the ATen call that it came from
+  std::string rewrites = {};  ///< metadata: the rules of onnxscript that made it
+  std::string scopes = {};    ///< metadata: the modules that it comes from
+  std::string call = {};      ///< metadata: the ATen call that it comes from
   std::int64_t offset = 0;    ///< in the file
 
   [[nodiscard]] const OnnxAttribute* find(std::string_view attribute) const;
   [[nodiscard]] std::int64_t integer(std::string_view attribute, std::int64_t otherwise) const;
   [[nodiscard]] double real(std::string_view attribute, double otherwise) const;
   [[nodiscard]] std::string text(std::string_view attribute, std::string_view otherwise) const;
-  /// Empty where it is not there.
+  /// Empty: there is no such attribute.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view attribute) const;
 };
 
@@ -122,7 +122,7 @@ struct OnnxFile {
   std::vector<OnnxFunction> functions;
 };
 
-/// Bounded: by the limits above, whatever the file says. Throws BrokenFile.
+/// Memory and time are bounded by the limits above, whatever the file contains. Throws BrokenFile.
 [[nodiscard]] OnnxFile read_onnx_file(ByteSource& source);
 
 }  // namespace stowage

@@ -11,10 +11,10 @@
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
 #include "estimator/onnx/exporter_rewrites.hpp"
+#include "estimator/onnx/first_concats.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
 #include "estimator/onnx/in_place.hpp"
 #include "estimator/onnx/inline_functions.hpp"
-#include "estimator/onnx/listed_copies.hpp"
 #include "estimator/onnx/patterns.hpp"
 
 namespace stowage {
@@ -38,15 +38,15 @@ Diagnostic onnx_note(std::string message) {
   return {.severity = Severity::note, .message = std::move(message)};
 }
 
-Result<OnnxFile> read_whole(const Opening& opening) {
-  if (opening.size > largest_onnx_file) {
-    return failure(of_file(opening.argument,
+Result<OnnxFile> read_whole(const FileHead& file_head) {
+  if (file_head.size > largest_onnx_file) {
+    return failure(of_file(file_head.argument,
                            "the file is larger than 2 GB, which protobuf cannot be",
                            "save it with external data: onnx.save_model(model, path, "
                            "save_as_external_data=True)"));
   }
-  auto source = opening.text ? Result<ByteSource>(ByteSource(opening.text))
-                             : ByteSource::open(opening.argument, opening.size);
+  auto source = file_head.text ? Result<ByteSource>(ByteSource(file_head.text))
+                               : ByteSource::open(file_head.argument, file_head.size);
   if (!source) return tl::unexpected(std::move(source.error()));
   try {
     OnnxFile file = read_onnx_file(*source);
@@ -54,15 +54,15 @@ Result<OnnxFile> read_whole(const Opening& opening) {
     return file;
   } catch (const BrokenFile& broken) {
     return failure(
-        of_file(opening.argument, fmt::format("byte {}: {}", broken.offset(), broken.what()),
+        of_file(file_head.argument, fmt::format("byte {}: {}", broken.offset(), broken.what()),
                 "is the file whole? onnx.checker.check_model says what else may be wrong with it"));
   }
 }
 
 class ModelMaker {
  public:
-  ModelMaker(const Opening& opening, const ImportOptions& options, OnnxFile file)
-      : opening_(opening), options_(options), file_(std::move(file)) {}
+  ModelMaker(const FileHead& file_head, const ImportOptions& options, OnnxFile file)
+      : file_head_(file_head), options_(options), file_(std::move(file)) {}
 
   Result<ImportedModel> make() {
     const auto in_place = asked_in_place();
@@ -72,19 +72,20 @@ class ModelMaker {
     auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
-    if (is_of_pytorch()) note_joints(put_back_first_joints(file_.graph));
-    Translation translation(file_.graph, inputs->symbols, opening_.argument);
+    if (is_of_pytorch()) note_joints(restore_first_concats(file_.graph));
+    Translation translation(file_.graph, inputs->symbols, file_head_.argument);
     translation.fixed_batch = inputs->fixed_batch;
     LayerList& layers = translation.layers();
     for (const auto& [name, type] : inputs->tensors) {
       const LayerOutput input = layers.add_input(name, type);
-      translation.set(name, {.kind = OnnxValue::Kind::activation, .type = type, .layer = input});
+      translation.set_value(name,
+                            {.kind = OnnxValue::Kind::activation, .type = type, .layer = input});
     }
     set_initialisers(translation);
     translation.run();
     if (!translation.mistakes().empty()) return refused(std::move(translation.mistakes()));
     note_restored(translation.restored_norms);
-    note_patterns(find_patterns(layers, translation.triangles, is_of_pytorch()));
+    note_patterns(find_patterns(layers, translation.causal_masks, is_of_pytorch()));
 
     std::vector<LayerOutput> outputs;
     for (const OnnxValueInfo& output : file_.graph.outputs) {
@@ -96,7 +97,7 @@ class ModelMaker {
     if (in_place->value_or(is_of_pytorch())) {
       note_overwriting(overwrite_inputs(layers, outputs), !in_place->has_value());
     }
-    DescriptionFrame frame{.model = std::filesystem::path(opening_.argument).stem().string(),
+    DescriptionFrame frame{.model = std::filesystem::path(file_head_.argument).stem().string(),
                            .source = source_text(),
                            .output = outputs[0]};
     if (inputs->seq > 0) frame.symbols.emplace_back("seq", inputs->seq);
@@ -113,13 +114,13 @@ class ModelMaker {
     tie_shared_parameters(layers, frame);
     if (const auto precision = usual_precision()) frame.train.emplace_back("precision", *precision);
     return ImportedModel{.description = std::make_shared<const SourceText>(
-                             SourceText{opening_.argument, write_description(layers, frame)}),
+                             SourceText{file_head_.argument, write_description(layers, frame)}),
                          .notes = std::move(notes_)};
   }
 
  private:
   tl::unexpected<Diagnostics> refused(Diagnostics mistakes) const {
-    return tl::unexpected(placed_in(opening_.argument, std::move(mistakes)));
+    return tl::unexpected(placed_in(file_head_.argument, std::move(mistakes)));
   }
   void take(Diagnostics more) {
     notes_.insert(notes_.end(), std::make_move_iterator(more.begin()),
@@ -163,7 +164,7 @@ class ModelMaker {
     return std::ranges::any_of(
         parts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
   }
-  // Masks are written by scattering into zeros.
+  // Zeros into which a mask is scattered.
   [[nodiscard]] std::set<std::string_view> scattered() const {
     std::set<std::string_view> names;
     for (const OnnxNode& node : file_.graph.nodes) {
@@ -191,7 +192,7 @@ class ModelMaker {
         value.kind = OnnxValue::Kind::parameter;
         value.tensor = static_cast<int>(i);
       }
-      translation.set(tensor.name, std::move(value));
+      translation.set_value(tensor.name, std::move(value));
     }
   }
 
@@ -252,7 +253,7 @@ class ModelMaker {
     return std::string(most->precision);
   }
 
-  const Opening& opening_;
+  const FileHead& file_head_;
   const ImportOptions& options_;
   OnnxFile file_;
   Diagnostics notes_;
@@ -261,8 +262,8 @@ class ModelMaker {
 }  // namespace
 
 // `ir_version`, field 1 and a varint, stands first: protobuf writes fields in their order.
-bool is_onnx_model(const Opening& opening) {
-  const std::string& head = opening.head;
+bool is_onnx_model(const FileHead& file_head) {
+  const std::string& head = file_head.first_bytes;
   constexpr char ir_version_tag = '\x08';
   constexpr char most_ir = 64;
   constexpr unsigned last_field = 26;
@@ -273,21 +274,21 @@ bool is_onnx_model(const Opening& opening) {
   return (type == 0 || type == 2) && (tag >> 3U) >= 2 && (tag >> 3U) <= last_field;
 }
 
-Result<ImportedModel> import_onnx_model(const Opening& opening, const ImportOptions& options) {
-  auto file = read_whole(opening);
+Result<ImportedModel> import_onnx_model(const FileHead& file_head, const ImportOptions& options) {
+  auto file = read_whole(file_head);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (file->ir_version < oldest_ir) {
-    return failure(of_file(opening.argument,
+    return failure(of_file(file_head.argument,
                            fmt::format("its IR version is {}, and {} is the oldest that is read",
                                        file->ir_version, oldest_ir)));
   }
   try {
-    return ModelMaker(opening, options, *std::move(file)).make();
+    return ModelMaker(file_head, options, *std::move(file)).make();
   } catch (const NotAffine& e) {
-    return failure(
-        of_file(opening.argument, fmt::format("a size is not linear in the batch: {}", e.what())));
+    return failure(of_file(file_head.argument,
+                           fmt::format("a size is not linear in the batch: {}", e.what())));
   } catch (const ArithmeticOverflow&) {
-    return failure(of_file(opening.argument, "a size leaves the 64-bit range"));
+    return failure(of_file(file_head.argument, "a size leaves the 64-bit range"));
   }
 }
 

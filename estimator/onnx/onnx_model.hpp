@@ -1,15 +1,15 @@
-// The reader of ONNX files: docs/onnx.md.
+// Imports ONNX files (docs/onnx.md).
 #pragma once
 
 #include "estimator/import/imported_model.hpp"
 
 namespace stowage {
 
-/// By the first fields of a ModelProto: nothing else begins like it.
-[[nodiscard]] bool is_onnx_model(const Opening& opening);
-/// Errors: not a whole ModelProto (with the byte where it breaks off), operators that the catalogue
-/// cannot express (all of them, with counts), sizes that do not follow.
-[[nodiscard]] Result<ImportedModel> import_onnx_model(const Opening& opening,
+/// Whether the file starts with the first fields of a ModelProto; no other format does.
+[[nodiscard]] bool is_onnx_model(const FileHead& file_head);
+/// Errors: not a complete ModelProto (with the byte where it breaks off); operators that the
+/// catalogue cannot express (all of them, with counts); unknown sizes.
+[[nodiscard]] Result<ImportedModel> import_onnx_model(const FileHead& file_head,
                                                       const ImportOptions& options);
 
 }  // namespace stowage

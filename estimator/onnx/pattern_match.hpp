@@ -1,4 +1,4 @@
-// What patterns ask of a layer: which row it has, what number it applies.
+// Predicates that patterns use on layers: a layer's row and its attributes.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace stowage {
 
 inline bool nearly(double a, double b) {
-  constexpr double tolerance = 1e-3;  // constants of 16-bit models are rounded
+  constexpr double tolerance = 1e-3;  // 16-bit models have rounded constants
   return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
 }
 
@@ -32,7 +32,7 @@ inline bool given_flag(const ImportedLayer& layer, std::string_view name, bool o
   return otherwise;
 }
 
-/// Empty where it is not given.
+/// Empty: it is not given.
 inline std::string given_text(const ImportedLayer& layer, std::string_view name) {
   for (const auto& [key, value] : layer.given) {
     if (key != name) continue;
@@ -53,21 +53,21 @@ inline bool is_learned_scale(const ImportedLayer& layer) {
   return layer.is("scale") && given_flag(layer, "learned", false);
 }
 
-/// x * factor: the layer is a scale by a number, without an offset.
+/// The factor of a layer that computes x * factor.
 inline std::optional<double> factor_of(const ImportedLayer& layer) {
   if (!layer.is("scale") || is_learned_scale(layer)) return std::nullopt;
   if (given_real(layer, "offset", 0) != 0) return std::nullopt;
   return given_real(layer, "factor", 1);
 }
 
-/// x + offset.
+/// The offset of a layer that computes x + offset.
 inline std::optional<double> offset_of(const ImportedLayer& layer) {
   if (!layer.is("scale") || is_learned_scale(layer)) return std::nullopt;
   if (given_real(layer, "factor", 1) != 1) return std::nullopt;
   return given_real(layer, "offset", 0);
 }
 
-/// The foreign operator or the row of that name, whichever the catalogue has.
+/// Whether the layer is the catalogue's `row`, or the foreign operator `op`.
 inline bool is_function(const ImportedLayer& layer, std::string_view row, std::string_view op) {
   return layer.is(row) || layer.foreign == op;
 }

@@ -6,7 +6,7 @@ namespace stowage {
 
 namespace {
 
-// x W + b, where nobody else reads the product.
+// x W + b, if no other layer reads the product.
 bool find_linear(LayerList& layers, const std::vector<int>& readers, int layer) {
   const ImportedLayer& sum = layers.at(layer);
   if (!sum.is("add")) return false;
@@ -45,7 +45,7 @@ std::vector<int> count_readers(const LayerList& layers) {
   return readers;
 }
 
-FoundPatterns find_patterns(LayerList& layers, const std::set<int>& triangles, bool of_pytorch) {
+FoundPatterns find_patterns(LayerList& layers, const std::set<int>& causal_masks, bool of_pytorch) {
   FoundPatterns found;
   const std::vector<int> readers = count_readers(layers);
   for (int i = 0; i < layers.count(); ++i) {
@@ -55,7 +55,7 @@ FoundPatterns find_patterns(LayerList& layers, const std::set<int>& triangles, b
       ++found.norms;
     } else if (find_activation(layers, i)) {
       ++found.activations;
-    } else if (find_attention(layers, readers, triangles, of_pytorch, i)) {
+    } else if (find_attention(layers, readers, causal_masks, of_pytorch, i)) {
       ++found.attentions;
     }
   }

@@ -1,7 +1,8 @@
-// Patterns: what exporters write in single operators, found again among the layers.
+// Patterns: groups of layers that exporters wrote instead of one operator, and that are replaced by
+// the catalogue's row for it.
 //
-// A pattern ends in a layer that becomes the row that it stands for, in place; what it read in
-// between is read by nobody else then, and is not written.
+// The last layer of a pattern becomes that row, in place. The layers between are then read by no
+// other layer and are not written.
 //
 //   x sigmoid(x)                                   silu
 //   x hardsigmoid(x), x clamp(x + 3, 0, 6) / 6     hardswish
@@ -13,9 +14,9 @@
 //   x W + b                                        linear
 //   softmax(q k^T scale + mask) v                  scaled_dot_product_attention
 //
-// PyTorch's exporters write its fused attention with both q and k multiplied by the root of the
-// scale. Where one of them is scaled, or the product, attention was written out in the module, and
-// stays so.
+// PyTorch's exporters write its fused attention with q and k both multiplied by the root of the
+// scale. If only one of them, or the product, is scaled, the module computed attention in single
+// operators, and they are kept.
 #pragma once
 
 #include "estimator/onnx/translation.hpp"
@@ -26,17 +27,17 @@ struct FoundPatterns {
   int activations = 0, norms = 0, linears = 0, attentions = 0;
 };
 
-/// `triangles`: constants that are causal masks. `of_pytorch`: who wrote the file.
-[[nodiscard]] FoundPatterns find_patterns(LayerList& layers, const std::set<int>& triangles,
+/// `causal_masks`: constant layers that are causal masks. `of_pytorch`: PyTorch wrote the file.
+[[nodiscard]] FoundPatterns find_patterns(LayerList& layers, const std::set<int>& causal_masks,
                                           bool of_pytorch);
 
-// Each tries the pattern that ends in `layer`; false: it is none.
+// Each of these replaces a pattern that ends in `layer`. False: there is none.
 [[nodiscard]] bool find_activation(LayerList& layers, int layer);
 [[nodiscard]] bool find_norm(LayerList& layers, int layer);
 [[nodiscard]] bool find_attention(LayerList& layers, const std::vector<int>& readers,
-                                  const std::set<int>& triangles, bool of_pytorch, int layer);
+                                  const std::set<int>& causal_masks, bool of_pytorch, int layer);
 
-/// How many layers read each layer.
+/// By layer: how many layers read it.
 [[nodiscard]] std::vector<int> count_readers(const LayerList& layers);
 
 }  // namespace stowage

@@ -15,7 +15,7 @@ using Integers = std::vector<std::int64_t>;
 
 constexpr double lowest_float = -3.4028234663852886e38;
 
-// Padding that differs from side to side is a layer of its own, as in PyTorch.
+// Asymmetric padding is a separate layer, as in PyTorch.
 std::optional<LayerOutput> padded_apart(Translation& translation, const OnnxNode& node,
                                         const OnnxValue& x, OnnxWindow& window, double value) {
   if (window.is_symmetric()) return x.layer;
@@ -63,7 +63,7 @@ bool translate_pool(Translation& translation, const OnnxNode& node) {
   const auto made = translation.layer(
       node, fmt::format("{}_pool{}d", is_max ? "max" : "avg", window->kernel.size()), {*from},
       std::move(given));
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -74,7 +74,7 @@ bool translate_global_pool(Translation& translation, const OnnxNode& node) {
   const std::size_t axes = x.rank() - 2;
   const auto made = translation.layer(node, fmt::format("adaptive_{}_pool{}d", kind, axes),
                                       {translation.activation(x)}, {{"size", Integers(axes, 1)}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -102,7 +102,7 @@ bool translate_pad(Translation& translation, const OnnxNode& node) {
     after.erase(after.begin());
   }
   if (before.empty()) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   const std::string mode = node.text("mode", "constant");
@@ -113,7 +113,7 @@ bool translate_pad(Translation& translation, const OnnxNode& node) {
                        translation.input(node, 2).scalar().value_or(node.real("value", 0)));
   }
   const auto made = translation.layer(node, "pad", {x.layer}, std::move(given));
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 
@@ -155,7 +155,7 @@ bool translate_resize(Translation& translation, const OnnxNode& node) {
   const auto made = translation.layer(
       node, "upsample", {x.layer},
       {{"size", extents}, {"mode", word}, {"align_corners", corners == "align_corners"}});
-  if (made) translation.give(node, *made);
+  if (made) translation.set_output(node, *made);
   return made.has_value();
 }
 

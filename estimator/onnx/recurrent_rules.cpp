@@ -10,7 +10,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Zeros, as the row begins with where nothing else is given.
+// Whether the state is zeros, which is the row's default.
 bool is_usual_state(const OnnxValue& state) { return !state.is_activation(); }
 
 std::optional<std::string> row_of_recurrence(const OnnxNode& node) {
@@ -29,7 +29,7 @@ bool give_sequence(Translation& translation, const OnnxNode& node, int layer,
   const auto turned =
       apart ? translation.layer(node, "transpose", {{*apart, 0}}, {{"axes", Integers{0, 2, 1, 3}}})
             : apart;
-  if (turned) translation.give(node, *turned);
+  if (turned) translation.set_output(node, *turned);
   return turned.has_value();
 }
 
@@ -67,7 +67,7 @@ bool translate_recurrence(Translation& translation, const OnnxNode& node) {
   if (directions == 2) translation.layers().at(*made).parameter_names.clear();
   const auto states = translation.layers().at(*made).outputs.size();
   for (std::size_t i = 1; i < std::min(node.outputs.size(), states); ++i) {
-    translation.give(node, *made, i, static_cast<int>(i));
+    translation.set_output(node, *made, i, static_cast<int>(i));
   }
   return give_sequence(translation, node, *made, directions, hidden);
 }
@@ -113,7 +113,7 @@ bool translate_attention(Translation& translation, const OnnxNode& node) {
       translation.layer(node, "scaled_dot_product_attention", std::move(from), std::move(given));
   if (!made) return false;
   if (translation.input(node, 0).rank() == 4) {
-    translation.give(node, *made);
+    translation.set_output(node, *made);
     return true;
   }
   const Shape s = translation.layers().type({*made, 0}).shape;

@@ -18,7 +18,7 @@ bool translate_reduction(Translation& translation, const OnnxNode& node) {
   }
   const OnnxValue& x = translation.input(node, 0);
   if (axes->empty() && node.integer("noop_with_empty_axes", 0) != 0) {
-    translation.give(node, x);
+    translation.set_output(node, x);
     return true;
   }
   Attributes::Entries over{{"axes", *axes}, {"keep", node.integer("keepdims", 1) != 0}};
@@ -66,8 +66,8 @@ bool translate_largest(Translation& translation, const OnnxNode& node) {
                          {"axis", node.integer("axis", -1)},
                          {"largest", node.integer("largest", 1) != 0}});
   if (!made) return false;
-  translation.give(node, *made, 0, 0);
-  translation.give(node, *made, 1, 1);
+  translation.set_output(node, *made, 0, 0);
+  translation.set_output(node, *made, 1, 1);
   return true;
 }
 

@@ -10,7 +10,7 @@ namespace stowage {
 
 namespace {
 
-// No name of the file has a null character within: descriptions of graphs are text.
+// A null character cannot occur in a name of the file.
 std::string part_name(const std::string& sequence, std::size_t part) {
   return fmt::format("{}{}{}", sequence, '\0', part);
 }
@@ -38,19 +38,19 @@ bool translate_split_to_sequence(Translation& translation, const OnnxNode& node)
     return false;
   }
   if (sizes.size() == 1) {
-    translation.set(part_name(node.outputs[0], 0), x);
+    translation.set_value(part_name(node.outputs[0], 0), x);
   } else {
     const auto made = translation.layer(node, "split", {translation.activation(x)},
                                         {{"axis", axis}, {"sizes", sizes}});
     if (!made) return false;
     const auto& parts = translation.layers().at(*made).outputs;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      translation.set(part_name(node.outputs[0], i), {.kind = OnnxValue::Kind::activation,
-                                                      .type = parts[i],
-                                                      .layer = {*made, static_cast<int>(i)}});
+      translation.set_value(part_name(node.outputs[0], i), {.kind = OnnxValue::Kind::activation,
+                                                            .type = parts[i],
+                                                            .layer = {*made, static_cast<int>(i)}});
     }
   }
-  translation.set(node.outputs[0], OnnxValue());
+  translation.set_value(node.outputs[0], OnnxValue());
   return true;
 }
 
@@ -66,7 +66,7 @@ bool translate_sequence_at(Translation& translation, const OnnxNode& node) {
     translation.refuse("the sequence has no such part");
     return false;
   }
-  translation.give(node, *part);
+  translation.set_output(node, *part);
   return true;
 }
 

@@ -75,15 +75,16 @@ std::string Translation::place_of(const OnnxNode& node) const {
 LayerOutput Translation::activation(const OnnxValue& value) {
   if (value.is_activation()) return value.layer;
   if (value.is_parameter()) {
-    const auto known = alone_.find({value.tensor, value.turned});
-    if (known != alone_.end() && layers_.type({known->second, 0}).shape == value.type.shape) {
+    const auto known = parameter_layers_.find({value.tensor, value.turned});
+    if (known != parameter_layers_.end() &&
+        layers_.type({known->second, 0}).shape == value.type.shape) {
       return {known->second, 0};
     }
     const OnnxTensor& tensor = graph_.initializers[static_cast<std::size_t>(value.tensor)];
     const Shape own(tensor.dims.begin(), tensor.dims.end());
     auto made = layers_.add("parameter", tensor.name, {}, {{"shape", own}});
     if (!made) return {};
-    this->own(*made, std::string(layers_.at(*made).parameters[0].name), value);
+    this->set_parameter(*made, std::string(layers_.at(*made).parameters[0].name), value);
     if (value.turned) {
       std::vector<std::int64_t> axes;
       for (std::size_t i = 0; i < own.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
@@ -94,7 +95,7 @@ LayerOutput Translation::activation(const OnnxValue& value) {
                          {{"shape", value.type.shape}});
     }
     if (!made) return {};
-    alone_[{value.tensor, value.turned}] = *made;
+    parameter_layers_[{value.tensor, value.turned}] = *made;
     return {*made, 0};
   }
   if (value.is_absent()) return {};
@@ -109,11 +110,11 @@ LayerOutput Translation::activation(const OnnxValue& value) {
   const auto made = layers_.add("constant", "constant", {}, std::move(given));
   if (!made) return {};
   constants_[&value] = *made;
-  if (value.is_triangle) triangles.insert(*made);
+  if (value.is_causal_mask) causal_masks.insert(*made);
   return {*made, 0};
 }
 
-void Translation::own(int layer, const std::string& parameter, const OnnxValue& weight) {
+void Translation::set_parameter(int layer, const std::string& parameter, const OnnxValue& weight) {
   if (!weight.is_parameter()) return;
   layers_.at(layer).parameter_names.emplace_back(
       parameter, graph_.initializers[static_cast<std::size_t>(weight.tensor)].name);
@@ -142,26 +143,28 @@ std::optional<int> Translation::layer_with_weights(
   }
   const auto made = layer(named, row, std::move(from), std::move(given));
   if (!made) return made;
-  for (const auto& [parameter, weight] : weights) own(*made, parameter, *weight);
+  for (const auto& [parameter, weight] : weights) set_parameter(*made, parameter, *weight);
   return made;
 }
 
-void Translation::give(const OnnxNode& node, OnnxValue value, std::size_t output) {
+void Translation::set_output(const OnnxNode& node, OnnxValue value, std::size_t output) {
   folded_numbers_ += value.integers.size() + value.reals.size();
   if (folded_numbers_ > most_folded_numbers) {
     value.integers.clear();
     value.reals.clear();
   }
   if (output < node.outputs.size() && !node.outputs[output].empty()) {
-    set(node.outputs[output], std::move(value));
+    set_value(node.outputs[output], std::move(value));
   }
 }
 
-void Translation::give(const OnnxNode& node, int layer, std::size_t output, int layer_output) {
+void Translation::set_output(const OnnxNode& node, int layer, std::size_t output,
+                             int layer_output) {
   const LayerOutput made{layer, layer_output};
-  give(node,
-       OnnxValue{.kind = OnnxValue::Kind::activation, .type = layers_.type(made), .layer = made},
-       output);
+  set_output(
+      node,
+      OnnxValue{.kind = OnnxValue::Kind::activation, .type = layers_.type(made), .layer = made},
+      output);
 }
 
 bool Translation::chain(const OnnxNode& node, LayerOutput from,
@@ -171,7 +174,7 @@ bool Translation::chain(const OnnxNode& node, LayerOutput from,
     if (!made) return false;
     from = {*made, 0};
   }
-  give(node, from.layer, 0, from.output);
+  set_output(node, from.layer, 0, from.output);
   return true;
 }
 
@@ -197,11 +200,11 @@ std::optional<TensorType> Translation::stated_type(const std::string& name) cons
   return TensorType{shape, *type};
 }
 
-// Views of an initialiser stay that initialiser, so that a weight that an exporter turns or casts
-// is still the layer's own.
+// A view of an initialiser is still that initialiser, so that a weight that an exporter transposes
+// or casts is still the layer's parameter.
 bool Translation::folded(const OnnxNode& node) {
   const auto all = inputs(node);
-  // CastLike takes the format alone of its second input.
+  // CastLike uses only the format of its second input.
   const auto read = std::span(all).first(node.op == "CastLike" && !all.empty() ? 1 : all.size());
   const bool has_activation =
       std::ranges::any_of(read, [](const OnnxValue* one) { return one->is_activation(); });
@@ -213,12 +216,13 @@ bool Translation::folded(const OnnxNode& node) {
     };
     const std::int64_t first = place(node.integer("start", 0));
     const std::int64_t last = std::max(place(node.integer("end", rank)), first);
-    give(node, constant_value({Shape{Affine(last - first)}, DataType::int64},
-                              {shape.begin() + first, shape.begin() + last}));
+    set_output(node, constant_value({Shape{Affine(last - first)}, DataType::int64},
+                                    {shape.begin() + first, shape.begin() + last}));
     return true;
   }
   if (node.op == "Size" && !all.empty() && !all[0]->is_absent()) {
-    give(node, constant_value({Shape{}, DataType::int64}, {element_count(all[0]->type.shape)}));
+    set_output(node,
+               constant_value({Shape{}, DataType::int64}, {element_count(all[0]->type.shape)}));
     return true;
   }
   if (has_activation && node.op != "ConstantOfShape") return false;
@@ -237,17 +241,18 @@ bool Translation::folded(const OnnxNode& node) {
     const bool turns = node.op == "Transpose" && rank == 2 && type->shape[0] == view.type.shape[1];
     if (is_view && keeps_type && !view.turned) {
       view.type = *type;
-      give(node, std::move(view));
+      set_output(node, std::move(view));
       return true;
     }
     if (turns) {
       view.type = *type;
       view.turned = !view.turned;
-      give(node, std::move(view));
+      set_output(node, std::move(view));
       return true;
     }
   }
-  // What is computed from parameters is trained through: it stays a layer, unless it is a number.
+  // A value computed from parameters has a gradient, so it becomes a layer unless it is a single
+  // number.
   const bool reads_weights = std::ranges::any_of(
       all, [](const OnnxValue* one) { return one->is_parameter() && one->reals.size() != 1; });
   if (reads_weights) return false;
@@ -255,7 +260,7 @@ bool Translation::folded(const OnnxNode& node) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     auto value = fold(node, all, i);
     if (!value) return any;
-    give(node, *std::move(value), i);
+    set_output(node, *std::move(value), i);
     any = true;
   }
   return any;
@@ -290,7 +295,7 @@ void Translation::make_foreign(const OnnxNode& node) {
   std::erase_if(from, [](const LayerOutput& one) { return !one.valid(); });
   const int made = layers_.add_foreign(node.op, layer_name_of(node), std::move(from), types);
   reasons[made] = reason_;
-  for (std::size_t i = 0; i < types.size(); ++i) give(node, made, i, static_cast<int>(i));
+  for (std::size_t i = 0; i < types.size(); ++i) set_output(node, made, i, static_cast<int>(i));
 }
 
 void Translation::translate(const OnnxNode& node) {
@@ -315,7 +320,7 @@ void Translation::translate(const OnnxNode& node) {
 void Translation::run() {
   constexpr std::size_t most_mistakes = 20;
   for (const OnnxNode& node : graph_.nodes) {
-    // What reads an output that failed would only complain again.
+    // Readers of a failed output are skipped, since they would only fail again.
     const auto is_missing = [&](const std::string& name) {
       return !name.empty() && find(name) == nullptr;
     };

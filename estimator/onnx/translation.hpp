@@ -1,9 +1,9 @@
-// Translation: an ONNX graph becoming a LayerList, node by node.
+// Translation: an ONNX graph that is being translated to a LayerList, node by node.
 //
-// A node whose inputs are all constants is folded (onnx_value.hpp). Any other goes to the rule of
-// its operator (translation_rules.hpp), which makes layers. An operator without a rule, or that a
-// rule refuses, becomes a foreign layer of the size that ONNX gives it; what of those is left once
-// patterns are found is unknown to the catalogue.
+// A node with constant inputs is folded (onnx_value.hpp). For any other node the rule of its
+// operator (translation_rules.hpp) makes layers. If there is no rule, or it fails, the node becomes
+// a foreign layer of the size that ONNX gives it. Foreign layers that are left after the search for
+// patterns are unknown operators.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ class Translation {
   Translation(const OnnxGraph& graph, const std::map<std::string, Affine>& symbols,
               std::string file_name);
 
-  /// The values of the graph's inputs and initialisers.
-  void set(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
+  /// Sets the value of one of the graph's inputs or initialisers.
+  void set_value(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
   void run();
 
   // For the rules.
@@ -33,23 +33,25 @@ class Translation {
     return !input(node, number).is_absent();
   }
   [[nodiscard]] std::vector<const OnnxValue*> inputs(const OnnxNode& node) const;
-  /// As the output of a layer, which is made where there is none: `parameter`, `constant`.
+  /// The value as a layer's output. For a parameter or a constant a layer `parameter` or `constant`
+  /// is made.
   [[nodiscard]] LayerOutput activation(const OnnxValue& value);
-  /// Makes a layer. Absent: the row refuses, which is remembered as the reason of the node.
+  /// Makes a layer. Absent: the row's shape rule fails, and its message becomes the node's reason.
   [[nodiscard]] std::optional<int> layer(const OnnxNode& node, std::string_view row,
                                          std::vector<LayerOutput> from,
                                          Attributes::Entries given = {});
-  /// As above, named after the parameter `weight`, which it owns under `parameter`.
+  /// As above, for a layer with parameters. It is named after its first weight.
   [[nodiscard]] std::optional<int> layer_with_weights(
       const OnnxNode& node, std::string_view row, std::vector<LayerOutput> from,
       Attributes::Entries given,
       const std::vector<std::pair<std::string, const OnnxValue*>>& weights);
-  /// The layer's parameter is that initialiser: under its name, or tied to whoever has it first.
-  void own(int layer, const std::string& parameter, const OnnxValue& weight);
-  /// The node's output is the layer's.
-  void give(const OnnxNode& node, int layer, std::size_t output = 0, int layer_output = 0);
-  void give(const OnnxNode& node, OnnxValue value, std::size_t output = 0);
-  /// Layers that were made for one node and are all of it: rows with one input, chained.
+  /// Makes the initialiser the layer's parameter: named after it, or tied to the first layer that
+  /// has it.
+  void set_parameter(int layer, const std::string& parameter, const OnnxValue& weight);
+  /// Sets the node's output to a layer's output, or to a value.
+  void set_output(const OnnxNode& node, int layer, std::size_t output = 0, int layer_output = 0);
+  void set_output(const OnnxNode& node, OnnxValue value, std::size_t output = 0);
+  /// Makes a chain of layers with one input each for a node, whose output is that of the last one.
   [[nodiscard]] bool chain(const OnnxNode& node, LayerOutput from,
                            const std::vector<std::pair<std::string, Attributes::Entries>>& rows);
   void refuse(std::string reason) { reason_ = std::move(reason); }
@@ -59,13 +61,13 @@ class Translation {
   [[nodiscard]] const OnnxGraph& graph() const { return graph_; }
   [[nodiscard]] const OnnxValue* find(const std::string& name) const;
   [[nodiscard]] Diagnostics& mistakes() { return mistakes_; }
-  /// Where the batch was a number in the file; 0: it was a symbol.
+  /// The batch if it was a number in the file; 0: it was a symbol.
   std::int64_t fixed_batch = 0;
-  /// Of each foreign layer, why it is one.
+  /// By foreign layer: why it is foreign.
   std::map<int, std::string> reasons;
-  /// Constants that are causal masks.
-  std::set<int> triangles;
-  /// Batch norms that an exporter had folded, and are layers again.
+  /// The constant layers that are causal masks.
+  std::set<int> causal_masks;
+  /// The number of batch norms that an exporter had folded and that were restored.
   int restored_norms = 0;
 
  private:
@@ -81,14 +83,16 @@ class Translation {
   LayerList layers_;
   std::unordered_map<std::string, OnnxValue> values_;  // looked up only
   std::unordered_map<std::string_view, const OnnxValueInfo*> stated_;
-  std::unordered_map<const OnnxValue*, int> constants_;  // their layers; values_ keeps its places
-  std::map<std::pair<int, bool>, int> alone_;  // of each initialiser: its layer `parameter`
+  // Their layers; addresses in values_ are stable.
+  std::unordered_map<const OnnxValue*, int> constants_;
+  // By initialiser and transposition: its layer `parameter`.
+  std::map<std::pair<int, bool>, int> parameter_layers_;
   std::size_t folded_numbers_ = 0;
   std::string reason_;
   Diagnostics mistakes_;
 };
 
-/// "layer1.0.conv1" of "layer1.0.conv1.weight".
+/// The layer that owns a parameter: "layer1.0.conv1" for "layer1.0.conv1.weight".
 [[nodiscard]] std::string owner_of_parameter(std::string_view name);
 
 }  // namespace stowage

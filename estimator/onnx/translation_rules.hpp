@@ -1,4 +1,4 @@
-// The operators of ONNX that have a rule of their own, each a function that makes layers.
+// The translation rules: for each supported ONNX operator, a function that makes layers.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@ namespace stowage {
 
 struct OnnxRule {
   std::string_view op;
-  /// False: it made nothing, and has said why (Translation::refuse).
+  /// False: no layer was made; Translation::refuse was told why.
   bool (*translate)(Translation& translation, const OnnxNode& node) = nullptr;
 };
 
-// Sorted by nothing: a table a file.
+// One table per source file, in no particular order.
 [[nodiscard]] std::span<const OnnxRule> onnx_layer_rules();  ///< convolutions, products
 [[nodiscard]] std::span<const OnnxRule> onnx_normalization_rules();
 [[nodiscard]] std::span<const OnnxRule> onnx_pooling_rules();  ///< and resizing, padding
@@ -25,7 +25,7 @@ struct OnnxRule {
 [[nodiscard]] std::span<const OnnxRule> onnx_reduction_rules();
 [[nodiscard]] std::span<const OnnxRule> onnx_recurrent_rules();  ///< and attention
 
-/// nullptr: none.
+/// The rule for an operator; nullptr: there is none.
 [[nodiscard]] const OnnxRule* find_onnx_rule(std::string_view op);
 
 }  // namespace stowage

@@ -20,6 +20,8 @@ std::vector<std::int64_t> filter_extents(const Shape& filter) {
   return extents;
 }
 
+/// Fills in missing strides, dilations and pads, checks their number and range, and computes the
+/// padding that auto_pad stands for.
 std::optional<OnnxWindow> window_of(const OnnxNode& node, const Shape& input,
                                     std::vector<std::int64_t> kernel) {
   constexpr std::int64_t most = std::int64_t{1} << 31U;

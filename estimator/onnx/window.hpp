@@ -1,4 +1,5 @@
-// The window of a convolution or a pooling: kernel_shape, strides, pads, dilations, auto_pad.
+// OnnxWindow: the window of a convolution or pooling, from kernel_shape, strides, pads, dilations
+// and auto_pad.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,18 @@
 namespace stowage {
 
 struct OnnxWindow {
-  std::vector<std::int64_t> kernel, stride, before, after, dilation;  ///< one number an axis
+  std::vector<std::int64_t> kernel, stride, before, after, dilation;  ///< one number per axis
 
   [[nodiscard]] bool is_symmetric() const { return before == after; }
-  /// One number an axis where both sides are alike; else before and after of each.
+  /// The padding: one number per axis if both sides are equal, else the numbers before and after
+  /// for each axis.
   [[nodiscard]] std::vector<std::int64_t> padding_pairs_or_single() const;
 };
 
-/// nullopt: numbers are missing or negative, or auto_pad wants an input whose size is not fixed.
+/// nullopt: numbers are missing or negative, or auto_pad needs an input size that is not fixed.
 [[nodiscard]] std::optional<OnnxWindow> window_of(const OnnxNode& node, const Shape& input,
                                                   std::vector<std::int64_t> kernel);
-/// Of [channels, channels / groups, extents...].
+/// The spatial sizes of a filter [channels, channels / groups, extents...].
 [[nodiscard]] std::vector<std::int64_t> filter_extents(const Shape& filter);
 
 }  // namespace stowage

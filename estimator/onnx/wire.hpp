@@ -1,9 +1,9 @@
-// Protobuf's wire format, read from a file without loading it.
+// Reads protobuf's wire format from a file without loading the whole file.
 //
 //   message: (tag, value)*    tag: varint, field number << 3 | type
 //   type 0: varint   1: 8 bytes   2: varint length, then as many bytes   5: 4 bytes
 // (https://protobuf.dev/programming-guides/encoding; groups, types 3 and 4, are long out of use and
-// refused.) Bytes are read through a window; what is not asked for is stepped over, so that a
+// refused.) Bytes are read through a buffer, and fields that are not needed are skipped, so that a
 // file's weights are never read.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace stowage {
 
-/// A file or a text, read from any place. Throws BrokenFile where it cannot be read.
+/// Random access to the bytes of a file or a text. Throws BrokenFile if they cannot be read.
 class ByteSource {
  public:
   /// Errors: the file cannot be opened.
@@ -45,7 +45,7 @@ class ByteSource {
   std::string window_;
 };
 
-/// The file breaks off or contradicts itself at a byte.
+/// The file is truncated or inconsistent at the byte `offset`.
 class BrokenFile : public std::runtime_error {
  public:
   BrokenFile(std::int64_t offset, const std::string& what)
@@ -56,25 +56,26 @@ class BrokenFile : public std::runtime_error {
   std::int64_t offset_;
 };
 
+/// One field of a message.
 struct WireField {
   int number = 0;
   int type = 0;
-  std::uint64_t value = 0;  ///< of types 0, 1 and 5: its bits
-  std::int64_t begin = 0;   ///< of type 2: where its bytes stand; else where the field does
+  std::uint64_t value = 0;  ///< types 0, 1 and 5: its bits
+  std::int64_t begin = 0;   ///< type 2: where its bytes begin; else where the field begins
   std::int64_t end = 0;
 };
 
-/// The fields of a message that stands in [begin, end). Throws BrokenFile.
+/// Reads the fields of the message in the bytes [begin, end). Throws BrokenFile.
 class WireReader {
  public:
   WireReader(ByteSource& source, std::int64_t begin, std::int64_t end)
       : source_(source), at_(begin), end_(end) {}
 
-  /// False: the message ends here.
+  /// Reads the next field. False: the message has ended.
   [[nodiscard]] bool next(WireField& field);
   [[nodiscard]] std::uint64_t varint();
   [[nodiscard]] bool at_end() const { return at_ == end_; }
-  /// `count` little-endian bytes.
+  /// Reads `count` little-endian bytes.
   [[nodiscard]] std::uint64_t fixed(int count);
 
  private:
@@ -85,11 +86,11 @@ class WireReader {
 
 /// The text of a field of type 2. Throws BrokenFile: another type, or longer than `most`.
 [[nodiscard]] std::string read_text(ByteSource& source, const WireField& field, std::int64_t most);
-/// The numbers of a repeated integer field, packed (type 2) or one (type 0), appended; no more than
-/// `most` in all.
+/// Appends the numbers of a repeated integer field, packed (type 2) or single (type 0), to `into`.
+/// Throws BrokenFile if `into` would have more than `most`.
 void read_integers(ByteSource& source, const WireField& field, std::size_t most,
                    std::vector<std::int64_t>& into);
-/// As above, of floats (types 5 and 2).
+/// As above, for floats (types 5 and 2).
 void read_floats(ByteSource& source, const WireField& field, std::size_t most,
                  std::vector<double>& into);
 

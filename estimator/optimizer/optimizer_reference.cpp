@@ -61,7 +61,7 @@ std::string states_text(const OptimizerRow& row) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// The most that a call holds, in copies of a parameter (for-loop) or of all of them.
+/// The peak of a call's temporaries, in copies of one parameter (for-loop) or of all parameters.
 int copies(const OptimizerRow& row, OptimizerSettings settings,
            OptimizerImplementation implementation) {
   settings.implementation = implementation;

@@ -1,8 +1,9 @@
-// The optimizer table: one row an optimizer, and all that the program knows about it.
+// OptimizerRow: everything that the program knows about an optimizer. The table has one row per
+// optimizer.
 //
-// Settings, state and step temporaries are data here; `train:`, the command line, the docs, the
-// lowering and the tests read them. Rows describe PyTorch 2.15's torch.optim, timm 1.0's and
-// transformers 5's own ones, and bitsandbytes; which, each row says. To add an optimizer, write its
+// Settings, state and temporaries are data, which `train:`, the command line, the docs, the
+// lowering and the tests read. Rows describe the optimizers of PyTorch 2.15's torch.optim, timm
+// 1.0, transformers 5 and bitsandbytes; each row names its source. To add an optimizer, write its
 // row in torch_optimizers.cpp or other_optimizers.cpp, its step in update_rules.cpp, and measure it
 // with tests/reference/optimizers.py.
 #pragma once
@@ -23,16 +24,17 @@ namespace stowage {
 
 class UpdateScript;  // update_script.hpp
 
-/// A parameter as the optimizer sees it.
+/// A parameter's tensor that the optimizer updates.
 struct UpdatedTensor {
   std::vector<std::int64_t> shape;
   DataType type = DataType::float32;
 };
 [[nodiscard]] std::int64_t element_count(const UpdatedTensor& tensor);
 
-/// A setting: how it is written, and where it is kept. Their list is setting_table().
+/// A setting of optimizers: how it is written, and the member that holds it. setting_table() lists
+/// them.
 struct OptimizerSetting {
-  AttributeSpec spec;  ///< real or boolean; its default is each row's own
+  AttributeSpec spec;  ///< real or boolean; the rows have the defaults
   std::variant<double OptimizerSettings::*, bool OptimizerSettings::*> member;
 };
 struct SettingDefault {
@@ -45,15 +47,16 @@ enum class StateShape {
   rows,       ///< without the last axis
   columns,    ///< without the last axis but one
   scalar,
-  blocks,  ///< one value for every 256 elements, the last block being shorter
+  blocks,  ///< one value per block of 256 elements; the last block may be shorter
 };
 enum class StateType {
-  parameter,    ///< the parameter's (its master copy's, where it has one)
-  at_least_32,  ///< float32 for 16-bit parameters, else the parameter's
+  parameter,    ///< that of the parameter, or of its master copy
+  at_least_32,  ///< float32 for 16-bit parameters, else that of the parameter
   float32,
   uint8,
 };
-/// `managed`: in unified memory, outside the runtime's allocator (bitsandbytes' paged optimizers).
+/// Where a state tensor is kept. `managed`: in unified memory, outside the runtime's allocator
+/// (bitsandbytes' paged optimizers).
 enum class StatePlace { device, host, host_unless_fused, managed };
 
 /// A tensor that the optimizer keeps for a parameter from step to step.
@@ -62,26 +65,26 @@ struct StateTensor {
   StateShape shape = StateShape::parameter;
   StateType type = StateType::parameter;
   StatePlace place = StatePlace::device;
-  bool bookkeeping = false;      ///< counters of the library's, which our own kernels do without
-  bool at_construction = false;  ///< made with the optimizer; else by its first step
-  std::string_view when = "";    ///< the condition in words; "": always
+  bool bookkeeping = false;      ///< the library's counters, which our kernels do not have
+  bool at_construction = false;  ///< allocated with the optimizer; else by its first step
+  std::string_view when = "";    ///< the condition of `kept` in words; "": always
   bool (*kept)(const OptimizerSettings&, const UpdatedTensor&) = nullptr;  ///< null: always
 };
 /// A tensor on the device that all of an optimizer's parameters share.
 struct SharedState {
   std::string_view name;
   std::int64_t elements = 0;
-  bool (*kept)(const UpdatedTensor&) = nullptr;  ///< made if any parameter asks for it
+  bool (*kept)(const UpdatedTensor&) = nullptr;  ///< allocated if it is true for any parameter
 };
 
-/// The temporaries of a call of optimizer.step(), told to a script in the order in which the
+/// Records the temporaries of a call of optimizer.step() in a script, in the order in which the
 /// implementation makes and drops them. Null: the optimizer has no such implementation.
 using UpdateRule = void (*)(UpdateScript&);
 
 struct OptimizerRow {
   std::string_view name;
   std::string_view doc;     ///< one line
-  std::string_view source;  ///< whose it is: "torch.optim.Adam"
+  std::string_view source;  ///< its implementation: "torch.optim.Adam"
   std::vector<SettingDefault> settings;
   std::vector<StateTensor> state;
   std::vector<SharedState> shared = {};
@@ -89,11 +92,12 @@ struct OptimizerRow {
   UpdateRule foreach = nullptr;
   UpdateRule fused = nullptr;
   OptimizerImplementation usual = OptimizerImplementation::foreach;
-  bool decouples = false;        ///< weight decay never goes by way of the gradient
-  bool state_in_turn = false;    ///< the loop makes each parameter's state when it comes to it
-  bool groups_by_rank = false;   ///< foreach: matrices and vectors in calls of their own
-  double flops_per_element = 0;  ///< of an update
-  bool executable = true;        ///< by the `stowage` kernels
+  bool decouples = false;  ///< weight decay is never added to the gradient
+  /// for_loop: each parameter's state is made just before its update.
+  bool makes_state_before_update = false;
+  bool groups_by_rank = false;   ///< foreach: separate calls for matrices and for vectors
+  double flops_per_element = 0;  ///< operations of an update
+  bool executable = true;        ///< the `stowage` kernels can run it
 };
 
 /// A name for a row under some settings: "nesterov".
@@ -109,11 +113,11 @@ struct OptimizerPreset {
 [[nodiscard]] const OptimizerRow* find_optimizer(std::string_view name);
 [[nodiscard]] const OptimizerSetting* find_setting(std::string_view name);
 
-/// The row's name and defaults.
+/// Settings with the row's name and defaults.
 [[nodiscard]] OptimizerSettings default_settings(const OptimizerRow& row);
-/// Of a row's or a preset's name; none: there is no such name.
+/// The settings of a row or a preset by name; none: there is no such name.
 [[nodiscard]] std::optional<OptimizerSettings> named_optimizer(std::string_view name);
-/// What named_optimizer takes: rows, then presets.
+/// The names that named_optimizer() takes: rows, then presets.
 [[nodiscard]] std::vector<std::string_view> optimizer_names();
 
 [[nodiscard]] AttributeValue value_of(const OptimizerSettings& settings,
@@ -121,13 +125,13 @@ struct OptimizerPreset {
 void set_value(OptimizerSettings& settings, const OptimizerSetting& setting,
                const AttributeValue& value);
 
-/// Those that the row has, the usual one first.
+/// The implementations that the row has, its usual one first.
 [[nodiscard]] std::vector<OptimizerImplementation> implementations(const OptimizerRow& row);
-/// What runs: the one asked for, else the row's usual one; with master weights, which no list
-/// function reads, the fused one where there is one.
+/// The implementation that runs: the one asked for, else the row's usual one. With master weights,
+/// which foreach functions do not support, the fused one if there is one.
 [[nodiscard]] OptimizerImplementation implementation_of(const OptimizerSettings& settings);
 
-/// Why there is no such optimizer, and what there is instead; none: all is well.
+/// Why the settings are not possible, and what is possible instead.
 struct OptimizerProblem {
   std::string message, hint;
 };
@@ -135,7 +139,7 @@ struct OptimizerProblem {
 
 /// "sgd with momentum", "adam with amsgrad, fused"
 [[nodiscard]] std::string optimizer_text(const OptimizerSettings& settings);
-/// Markdown: a row an optimizer, with its settings, state, temporaries and implementations.
+/// A Markdown table with the settings, state, temporaries and implementations of each optimizer.
 [[nodiscard]] std::string optimizer_reference();
 
 }  // namespace stowage

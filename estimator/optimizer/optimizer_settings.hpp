@@ -1,8 +1,8 @@
-// OptimizerSettings: which optimizer, and what of its settings changes memory or numbers.
+// OptimizerSettings: an optimizer's name and its settings that change memory or numbers.
 //
-// One struct for every optimizer: a row of the table (optimizer_row.hpp) says which of these it
-// has, under which defaults. Names are one for one thing: what PyTorch calls `alpha` in RMSprop and
-// `rho` in Adadelta is `smoothing` here.
+// One struct serves every optimizer: a row of the table (optimizer_row.hpp) says which settings it
+// has, with which defaults. A setting has one name for all optimizers: PyTorch's `alpha` of RMSprop
+// and `rho` of Adadelta are both `smoothing`.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace stowage {
 
-/// How eager PyTorch runs a step: parameter by parameter, over lists of all parameters, or in
-/// kernels that do the whole update. `usual`: what it takes where nothing is asked for.
+/// How eager PyTorch runs a step: parameter by parameter (for_loop), with operators over lists of
+/// tensors (foreach), or in kernels that do the whole update (fused). `usual`: PyTorch's default.
 enum class OptimizerImplementation { usual, for_loop, foreach, fused };
 
-/// Who keeps float32 copies under 16-bit parameters (mixed precision with master copies).
+/// Which float32 copies exist beside 16-bit parameters (mixed precision with master weights).
 enum class MasterWeights {
   none,
-  weights,                ///< the optimizer, of each parameter; gradients stay as they are
-  weights_and_gradients,  ///< and the gradients are added up in float32 for the whole step
+  weights,                ///< the optimizer keeps one of each parameter; gradients are 16-bit
+  weights_and_gradients,  ///< and gradients are accumulated in float32 during the step
 };
 
 struct OptimizerSettings {

@@ -65,7 +65,7 @@ OptimizerRow transformers_adafactor() {
                 {.name = "RMS", .shape = scalar, .type = type, .bookkeeping = true}},
       .for_loop = transformers_adafactor_for_loop,
       .usual = OptimizerImplementation::for_loop,
-      .state_in_turn = true,
+      .makes_state_before_update = true,
       .flops_per_element = 16};
 }
 

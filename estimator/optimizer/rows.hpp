@@ -1,11 +1,12 @@
-// The optimizer table's rows, which optimizer_table.cpp lists.
+// The rows of the optimizer table, one function each; optimizer_table.cpp lists them.
 #pragma once
 
 #include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage::optimizers {
 
-// StateTensor::kept of a factored second moment: rows and columns for matrices, whole for vectors.
+// Conditions (StateTensor::kept) of a factored second moment: rows and columns for matrices, the
+// whole tensor for vectors.
 [[nodiscard]] inline bool is_matrix(const OptimizerSettings&, const UpdatedTensor& tensor) {
   return tensor.shape.size() >= 2;
 }

@@ -70,7 +70,7 @@ OptimizerRow sgd() {
           .for_loop = sgd_for_loop,
           .foreach = sgd_foreach,
           .fused = no_temporaries,
-          .state_in_turn = true,
+          .makes_state_before_update = true,
           .flops_per_element = 4};
 }
 

@@ -1,6 +1,7 @@
-// What each implementation binds and drops, line for line as torch/optim/*.py (PyTorch 2.15.0),
-// timm/optim/{lion,lamb}.py (1.0.31) and transformers/optimization.py (5.23.0) do. In a for-loop
-// `grad = grads[i]` lets go of the copy that the last turn may have left in `grad`.
+// The variables that each implementation binds and drops, line for line as in torch/optim/*.py
+// (PyTorch 2.15.0), timm/optim/{lion,lamb}.py (1.0.31) and transformers/optimization.py (5.23.0)
+// do. In a for-loop `grad = grads[i]` lets go of the copy that the last turn may have left in
+// `grad`.
 #include "estimator/optimizer/update_script.hpp"
 
 namespace stowage {
@@ -110,7 +111,7 @@ void nadam_foreach(UpdateScript& script) {
   script.make("exp_avg_sq_sqrt");
 }
 
-// From the sixth step on, when the variance is rectified; before that it takes less.
+// From the sixth step on, when the variance is rectified; earlier steps need less.
 void radam_for_loop(UpdateScript& script) {
   take_gradient(script);
   script.make("bias_corrected_exp_avg");
@@ -135,7 +136,7 @@ void radam_foreach(UpdateScript& script) {
 }
 
 void adafactor_for_loop(UpdateScript& script) {
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     script.make("row_mean", Size::rows);
     script.make("col_mean", Size::columns);
     script.make("var_estimate");
@@ -151,7 +152,7 @@ void adafactor_for_loop(UpdateScript& script) {
 }
 
 void adafactor_foreach(UpdateScript& script) {
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     script.make("row_means", Size::rows);
     script.drop("row_means");
     script.make("col_means", Size::columns);
@@ -233,21 +234,21 @@ void lamb_foreach(UpdateScript& script) {
   }
 }
 
-// It works in float32: 16-bit gradients and parameters are copied.
+// Computes in float32: 16-bit gradients and parameters are copied.
 void transformers_adafactor_for_loop(UpdateScript& script) {
   const auto make = [&](const char* variable, Size size = Size::parameter) {
-    script.of_halves() ? script.make(variable, size, DataType::float32)
+    script.is_16_bit() ? script.make(variable, size, DataType::float32)
                        : script.make(variable, size);
   };
   script.drop("grad");
-  if (script.of_halves()) make("grad");
+  if (script.is_16_bit()) make("grad");
   script.drop("p_data_fp32");
-  if (script.of_halves()) make("p_data_fp32");
+  if (script.is_16_bit()) make("p_data_fp32");
   make("lr", Size::one);
   make("squared");
   make("update");
   script.drop("squared");
-  if (script.of_matrices()) {
+  if (script.has_matrices()) {
     make("row_mean", Size::rows);
     script.drop("row_mean");
     make("col_mean", Size::columns);

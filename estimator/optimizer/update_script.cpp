@@ -8,7 +8,7 @@ namespace stowage {
 
 namespace {
 
-/// Elements without the last `cut` axes but with the very last one where `keep_last` says so.
+/// The number of elements without the last `cut` axes; with `keep_last` the very last one is kept.
 std::int64_t without_axes(const std::vector<std::int64_t>& shape, std::size_t cut, bool keep_last) {
   assert(shape.size() >= cut);
   std::int64_t count = keep_last ? shape.back() : 1;
@@ -18,8 +18,9 @@ std::int64_t without_axes(const std::vector<std::int64_t>& shape, std::size_t cu
 
 bool is_matrix(const UpdatedTensor& tensor) { return tensor.shape.size() >= 2; }
 
-// What a multi-tensor implementation handles in one go: tensors of a type, in the order in which
-// the types first appear (torch/optim/optimizer.py, _group_tensors_by_device_and_dtype).
+// The groups that a multi-tensor implementation handles in one call: tensors of one type, in the
+// order in which the types first appear (torch/optim/optimizer.py,
+// _group_tensors_by_device_and_dtype).
 std::vector<std::vector<std::size_t>> groups_of(std::span<const UpdatedTensor> tensors,
                                                 bool by_rank) {
   std::vector<std::vector<std::size_t>> groups;
@@ -45,11 +46,11 @@ UpdateScript::UpdateScript(const OptimizerRow& row, const OptimizerSettings& set
                            std::span<const UpdatedTensor> tensors)
     : row_(row), settings_(settings), tensors_(tensors) {}
 
-bool UpdateScript::of_matrices() const {
+bool UpdateScript::has_matrices() const {
   return is_matrix(tensors_[calls_.calls.back().parameters.front()]);
 }
 
-bool UpdateScript::of_halves() const {
+bool UpdateScript::is_16_bit() const {
   return element_size(tensors_[calls_.calls.back().parameters.front()].type) == 2;
 }
 
@@ -91,7 +92,7 @@ void UpdateScript::make_value(std::string_view variable, Size size, const DataTy
     value->push_back(sized(variable, size, parameter, type));
     if (size == Size::one) break;
   }
-  look(value);
+  record_peak(value);
   variables_[std::string(variable)] = std::move(value);
 }
 
@@ -114,8 +115,8 @@ void UpdateScript::drop(std::string_view variable) {
   if (found != variables_.end()) variables_.erase(found);
 }
 
-// Sums what is held; `added` has no name yet.
-void UpdateScript::look(const std::shared_ptr<const Value>& added) {
+// Sums the values that are alive, with `added`, which has no name yet, and records the largest sum.
+void UpdateScript::record_peak(const std::shared_ptr<const Value>& added) {
   std::vector<std::shared_ptr<const Value>> held;
   for (const auto& [name, value] : variables_) {
     if (std::find(held.begin(), held.end(), value) == held.end()) held.push_back(value);

@@ -1,10 +1,12 @@
-// UpdateScript: what optimizer.step() holds at its worst, call by call.
+// UpdateScript: simulates the variables of optimizer.step() to find its temporaries at the moment
+// of its peak, call by call.
 //
-// An UpdateRule tells the script which variables the implementation's source binds and drops, in
-// its order; the script gives them sizes and finds, for every call (a parameter in the for-loop, a
-// group of parameters in foreach and fused), the moment at which most is held. What is held then
-// are the call's temporaries. As in Python, a new value is made before the old one of its name is
-// let go, variables outlive their turn of the loop, and a value goes with its last name.
+// An UpdateRule records which variables the implementation's source binds and deletes, in order.
+// The script gives them sizes and finds, for every call (a parameter in the for-loop, a group of
+// parameters in foreach and fused), the moment at which the most bytes are alive. The values alive
+// then are the call's temporaries. As in Python, a new value is made before the old one of the same
+// name is released, variables outlive an iteration of the loop, and a value lives until its last
+// name is gone.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +25,7 @@ namespace stowage {
 
 struct UpdateTemporary {
   std::string variable;
-  std::int32_t parameter = -1;  ///< index into the updated tensors; -1: of the whole call
+  std::int32_t parameter = -1;  ///< index into the updated tensors; -1: belongs to the whole call
   Bytes bytes;
 };
 struct UpdateCall {
@@ -31,11 +33,11 @@ struct UpdateCall {
   std::vector<std::size_t> temporaries;  ///< indices into UpdateCalls::temporaries
 };
 struct UpdateCalls {
-  std::vector<UpdateTemporary> temporaries;  ///< those that are held at some call's worst moment
+  std::vector<UpdateTemporary> temporaries;  ///< those alive at the peak of some call
   std::vector<UpdateCall> calls;
 };
 
-/// The calls of one optimizer.step() once its state is there. Precondition: the row has the
+/// The calls of one optimizer.step() when the state already exists. Precondition: the row has the
 /// implementation that the settings ask for.
 [[nodiscard]] UpdateCalls update_calls(const OptimizerRow& row, const OptimizerSettings& settings,
                                        std::span<const UpdatedTensor> tensors);
@@ -56,16 +58,16 @@ class UpdateScript {
 
   [[nodiscard]] const OptimizerSettings& settings() const { return settings_; }
   [[nodiscard]] bool first_call() const { return calls_.calls.size() == 1; }
-  [[nodiscard]] bool of_matrices() const;      ///< the call's tensors have two axes or more
-  [[nodiscard]] bool of_halves() const;        ///< they are 16-bit
-  [[nodiscard]] bool decays_gradient() const;  ///< L2: weight decay goes by way of the gradient
+  [[nodiscard]] bool has_matrices() const;     ///< the call's tensors have at least two axes
+  [[nodiscard]] bool is_16_bit() const;        ///< the call's tensors are 16-bit
+  [[nodiscard]] bool decays_gradient() const;  ///< L2: weight decay is added to the gradient
 
   /// variable = a new value
   void make(std::string_view variable, Size size = Size::parameter);
   void make(std::string_view variable, Size size, DataType type);
   /// variable = existing
   void name(std::string_view variable, std::string_view existing);
-  /// del variable; nothing where it is not bound
+  /// del variable; does nothing if it is not bound
   void drop(std::string_view variable);
 
  private:
@@ -78,7 +80,7 @@ class UpdateScript {
   [[nodiscard]] UpdateTemporary sized(std::string_view variable, Size size, std::size_t parameter,
                                       const DataType* type) const;
   void make_value(std::string_view variable, Size size, const DataType* type);
-  void look(const std::shared_ptr<const Value>& added);
+  void record_peak(const std::shared_ptr<const Value>& added);
 
   const OptimizerRow& row_;
   const OptimizerSettings& settings_;
@@ -86,7 +88,7 @@ class UpdateScript {
   std::map<std::string, std::shared_ptr<const Value>, std::less<>> variables_;
   Bytes worst_;
   std::vector<std::shared_ptr<const Value>> held_at_worst_;
-  std::map<std::shared_ptr<const Value>, std::size_t> listed_;  // where in calls_.temporaries
+  std::map<std::shared_ptr<const Value>, std::size_t> listed_;  // index in calls_.temporaries
   UpdateCalls calls_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 using Word = std::uint64_t;
 constexpr std::size_t word_bits = 64;
 
-/// A bit a node.
+/// A set of nodes for each node, as rows of bits.
 class NodeSets {
  public:
   explicit NodeSets(std::size_t nodes)

@@ -46,7 +46,7 @@ OrderProblem backwards(const OrderProblem& problem) {
   return result;
 }
 
-/// A list from the front.
+/// A list schedule from the front.
 class Listing {
  public:
   explicit Listing(const OrderProblem& problem)
@@ -120,7 +120,7 @@ Order listed_from_the_back(const OrderProblem& problem) {
   return order;
 }
 
-/// Windows around the peak, until none lowers it.
+/// Reorders windows around the peak until none lowers it.
 class Improvement {
  public:
   Improvement(const OrderProblem& problem, const LowerPeakOptions& options)

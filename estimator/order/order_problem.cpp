@@ -14,7 +14,7 @@ bool is_scratch(const Storage& storage) {
          storage.storage_class == StorageClass::workspace;
 }
 
-/// Its value goes on into the next step, or comes from the last one.
+/// Whether its value is kept for the next step, or comes from the previous one.
 bool outlives_the_step(const Storage& storage, bool is_written, bool is_read_first) {
   return storage.persistence == Persistence::persistent &&
          (!is_written || storage.carries_over || is_read_first);
@@ -22,6 +22,8 @@ bool outlives_the_step(const Storage& storage, bool is_written, bool is_read_fir
 
 }  // namespace
 
+/// Collects by storage the nodes that touch it, and by node its scratch; then the storages become
+/// items, or part of what is always live.
 OrderProblem order_problem(const SizedStep& step) {
   const StepGraph& graph = *step.graph;
   OrderProblem problem;

@@ -1,4 +1,5 @@
-// OrderProblem: what a step's memory is in any order of its nodes, with everything on one device.
+// OrderProblem: the memory of a step as a function of the order of its nodes, with everything on
+// one device.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,26 @@
 
 namespace stowage {
 
-/// Nodes are numbered as in the step; an order lists them by place.
+/// Nodes are numbered as in the step. An order is a list of nodes; a place is an index into it.
 struct OrderProblem {
-  /// Live from the first place at which one of its touches runs to the last, both counted.
+  /// A storage that is live from the first to the last place of the nodes that touch it, inclusive.
   struct Item {
     Bytes bytes;
     std::vector<std::int32_t> touches;  ///< nodes, ascending, each once, never empty
   };
-  Bytes always;                ///< there at every node
+  Bytes always;                ///< live at every node
   std::vector<Bytes> scratch;  ///< by node: live while it runs
   std::vector<Item> items;
-  std::vector<std::vector<std::int32_t>> before;  ///< by node: those that must run earlier
+  std::vector<std::vector<std::int32_t>> before;  ///< by node: the nodes that must run earlier
 };
 
-/// Storages that outlive the step are always there, inputs from their first use on; a node's
-/// scratch is its temporaries and the least of its workspaces. Bytes in granules of an arena.
+/// Storages that outlive the step are always live, and inputs from their first use on. A node's
+/// scratch is its temporaries and its smallest workspace. Sizes are rounded up to the arena's
+/// alignment.
 [[nodiscard]] OrderProblem order_problem(const SizedStep& step);
 
-/// Live bytes by place. O(touches + nodes). Precondition: `order` is a permutation of the nodes.
+/// By place: the live bytes. O(touches + nodes). Precondition: `order` is a permutation of the
+/// nodes.
 [[nodiscard]] std::vector<Bytes> live_in_order(const OrderProblem& problem,
                                                std::span<const std::int32_t> order);
 [[nodiscard]] Bytes peak_of_order(const OrderProblem& problem, std::span<const std::int32_t> order);

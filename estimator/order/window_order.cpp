@@ -69,7 +69,7 @@ class Window {
     }
   }
 
-  // What spans the window untouched is the same in all orders.
+  // Items that are live throughout the window and not touched in it are the same in all orders.
   void find_items(const Places& place, const std::vector<std::vector<std::int32_t>>& items_of,
                   std::size_t begin) {
     const auto first = static_cast<std::int32_t>(begin);

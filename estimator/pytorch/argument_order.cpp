@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-/// What decides the layout that a kernel works in.
+/// The rule by which a kernel chooses its layout.
 enum class LayoutRule {
   contiguous,
   as_input,  ///< channels innermost where the leading argument has them so
@@ -72,20 +72,20 @@ bool pools_channels_last(Kernel kernel, TensorView input) {
   return (input.shape.size() == 4 || maximum) && suggests_channels_last(input);
 }
 
-ArgumentOrder order_read(Kernel kernel, std::size_t argument, const TensorView& leading) {
+ArgumentOrder argument_order(Kernel kernel, std::size_t argument, const TensorView& leading) {
   const auto row = std::ranges::find(order_rows, kernel, &OrderRow::kernel);
   constexpr std::size_t most_arguments = 3;
   const bool chosen = row != order_rows.end() && argument < most_arguments &&
                       (row->arguments >> argument & 1U) != 0;
-  if (!chosen) return ArgumentOrder::as_it_lies;
+  if (!chosen) return ArgumentOrder::unchanged;
   return has_channels_innermost(*row, leading) ? ArgumentOrder::channels_last
                                                : ArgumentOrder::contiguous;
 }
 
-bool copies_within(Kernel kernel, std::size_t argument, const TensorView& view,
-                   const TensorView& leading) {
-  const ArgumentOrder order = order_read(kernel, argument, leading);
-  return order != ArgumentOrder::as_it_lies &&
+bool copies_argument(Kernel kernel, std::size_t argument, const TensorView& view,
+                     const TensorView& leading) {
+  const ArgumentOrder order = argument_order(kernel, argument, leading);
+  return order != ArgumentOrder::unchanged &&
          !is_contiguous(view, order == ArgumentOrder::channels_last);
 }
 

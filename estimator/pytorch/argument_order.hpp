@@ -1,8 +1,10 @@
-// In which order of axes PyTorch's kernels read their arguments: one that lies otherwise is copied
-// within the call (`input.contiguous()` in its operator), and the copy is gone when it returns.
+// The memory order in which PyTorch's kernels read their arguments. An argument in another order is
+// copied within the call (`input.contiguous()` in the operator), and the copy is freed when the
+// call returns.
 //
-// Sources: ATen/native of PyTorch 2.15, held against FakeTensor for the copies that show there
-// (tests/reference/operators/channels_last.json). Convolutions: convolves_channels_last.
+// Source: ATen/native of PyTorch 2.15, checked against FakeTensor for the copies that are visible
+// there (tests/reference/operators/channels_last.json). For convolutions see
+// convolves_channels_last().
 #pragma once
 
 #include <cstddef>
@@ -11,18 +13,19 @@
 
 namespace stowage {
 
-enum class ArgumentOrder { as_it_lies, contiguous, channels_last };
+enum class ArgumentOrder { unchanged, contiguous, channels_last };
 
-/// `argument`: its number among the node's reads. `leading`: what the kernel chooses its layout by:
-/// its input, in backward the one that was saved.
-[[nodiscard]] ArgumentOrder order_read(Kernel kernel, std::size_t argument,
-                                       const TensorView& leading);
+/// `argument`: its number among the node's reads. `leading`: the argument that decides the kernel's
+/// layout: the input, or in backward the saved input.
+[[nodiscard]] ArgumentOrder argument_order(Kernel kernel, std::size_t argument,
+                                           const TensorView& leading);
 
-/// Whether the kernel reads a copy of the argument `view`.
-[[nodiscard]] bool copies_within(Kernel kernel, std::size_t argument, const TensorView& view,
-                                 const TensorView& leading);
+/// Whether the kernel copies the argument `view`.
+[[nodiscard]] bool copies_argument(Kernel kernel, std::size_t argument, const TensorView& view,
+                                   const TensorView& leading);
 
-/// Pooling of images keeps the layout of its input; of volumes only max_pool3d does.
+/// Whether a pooling kernel keeps channels last: all do for images, and only max_pool3d for
+/// volumes.
 [[nodiscard]] bool pools_channels_last(Kernel kernel, TensorView input);
 
 }  // namespace stowage

@@ -11,7 +11,7 @@ using Implementation = AttentionImplementation;
 
 constexpr std::int64_t float_size = 4;
 
-/// Sizes of a step that was not lowered here may be any.
+/// A product that is checked for overflow, since a recorded step may have sizes of any magnitude.
 Affine product(std::initializer_list<std::int64_t> factors) {
   Affine result = 1;
   for (const std::int64_t factor : factors) result = result * Affine(factor);
@@ -24,7 +24,7 @@ std::int64_t up_to_multiple(std::int64_t value, std::int64_t multiple) {
 
 bool is_two_bytes(DataType type) { return element_size(type) == 2; }
 
-/// Rows and columns of the blocks of the memory-efficient backward kernel that is taken.
+/// Rows and columns of the blocks of the memory-efficient backward kernel that is chosen.
 struct Blocks {
   std::int64_t rows = 64, columns = 64;
 };

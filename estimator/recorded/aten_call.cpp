@@ -43,7 +43,7 @@ void refuse_call(const KernelNode& node, std::string_view complaint) {
       {.message = fmt::format("node '{}' calls {}, {}", node.name, kernel_name(node), complaint)});
 }
 
-bool names_its_arguments(const KernelNode& node) {
+bool is_recorded_call(const KernelNode& node) {
   return attribute_of(node, arguments_attribute) != nullptr;
 }
 
@@ -88,8 +88,8 @@ void AtenCall::read_arguments(std::string_view text) {
   }
 }
 
-// A place among the schema's results, several in a row ("0..3"), or the argument that is written in
-// place; of a list with its length.
+// Reads `results`: a position among the schema's results, a range ("0..3"), or the argument that is
+// written in place; ":3" after it means a list of three.
 void AtenCall::read_results(std::string_view text) {
   const auto add = [&](std::int64_t place, std::int64_t count, std::int64_t step) {
     if (count < 0 || static_cast<std::size_t>(count) > node_.writes.size() - results_.size()) {

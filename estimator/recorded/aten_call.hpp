@@ -1,11 +1,11 @@
-// AtenCall: a node of a recorded step as the ATen call that it is.
+// AtenCall: access to the arguments and results of a recorded ATen call by name.
 //
-// A recorded call's kernel is the name of its ATen schema, `aten::add.Tensor`. The node reads the
-// tensor arguments in the schema's order, lists flattened; its attribute `arguments` names them:
-// "input,weight,bias", a list of three as "tensors:3". It writes the results: `results` has their
-// places among the schema's, "0,1", or the argument that is written in place, "self". All other
-// arguments are attributes by the schema's names
-// (docs/step-file.md, "Recorded steps").
+// A recorded node's kernel is the name of the ATen schema, `aten::add.Tensor`. The node reads the
+// tensor arguments in the schema's order, with lists flattened; its attribute `arguments` names
+// them: "input,weight,bias", a list of three as "tensors:3". It writes the results; its attribute
+// `results` has their positions in the schema, "0,1", or the name of the argument that is written
+// in place, "self". All other arguments are attributes with the schema's names (docs/step-file.md,
+// "Recorded steps").
 #pragma once
 
 #include <cstdint>
@@ -20,46 +20,47 @@
 
 namespace stowage {
 
-/// A recorded call that does not hang together. Caught by complete_step.
+/// A recorded call with missing or wrong arguments. complete_step() catches it.
 struct CallRefused : std::runtime_error {
   explicit CallRefused(Diagnostic found)
       : std::runtime_error(found.message), diagnostic(std::move(found)) {}
   Diagnostic diagnostic;
 };
 
-/// "node 'fc.addmm' calls aten::addmm, <complaint>"
+/// Throws CallRefused: "node 'fc.addmm' calls aten::addmm, <complaint>".
 [[noreturn]] void refuse_call(const KernelNode& node, std::string_view complaint);
 
 inline constexpr std::string_view arguments_attribute = "arguments";
 inline constexpr std::string_view results_attribute = "results";
 
-/// Whether the node says what its arguments are: a recorded call that is still to be completed.
-[[nodiscard]] bool names_its_arguments(const KernelNode& node);
+/// Whether the node has the attribute `arguments`: it is a recorded call that is not completed yet.
+[[nodiscard]] bool is_recorded_call(const KernelNode& node);
 
-/// "aten::add" of "aten::add.Tensor" and of "aten::add_.Tensor", which works in place.
+/// The schema's name without overload and in-place underscore: "aten::add" for "aten::add.Tensor"
+/// and "aten::add_.Tensor".
 [[nodiscard]] std::string_view schema_name(std::string_view kernel);
 
 class AtenCall {
  public:
-  /// Throws CallRefused, as all of the functions below, where the node lacks `arguments` or they
-  /// are not as many as it reads. `node` outlives it.
+  /// Throws CallRefused, as all of the functions below, if the node has no `arguments`, or not as
+  /// many as it reads. `node` must outlive it.
   explicit AtenCall(const KernelNode& node);
 
   [[nodiscard]] const KernelNode& node() const { return node_; }
 
-  /// The tensor of that name; null: it was not given.
+  /// The tensor argument of that name; null: it was not given.
   [[nodiscard]] const TensorView* find(std::string_view argument) const;
   [[nodiscard]] const TensorView& tensor(std::string_view argument) const;
-  /// The same of a tensor with that many axes.
+  /// As above, for a tensor that must have `axes` axes.
   [[nodiscard]] const TensorView& tensor(std::string_view argument, std::size_t axes) const;
-  /// A list of tensors, or the one; empty: not given.
+  /// A list of tensors, or a single one; empty: not given.
   [[nodiscard]] std::span<const TensorView> tensors(std::string_view argument) const;
 
-  /// The result at that place of the schema; null: it is none, or undefined.
+  /// The result at that position of the schema; null: there is none, or it is undefined.
   [[nodiscard]] const TensorView* find_result(std::int64_t place) const;
   [[nodiscard]] const TensorView& result(std::int64_t place) const;
 
-  // Arguments that are no tensors. A number may stand for a list of one.
+  // Arguments that are not tensors. A single number is accepted as a list of one.
   [[nodiscard]] std::int64_t integer(std::string_view argument) const;
   [[nodiscard]] std::int64_t integer(std::string_view argument, std::int64_t otherwise) const;
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view argument) const;

@@ -1,8 +1,8 @@
-// The ATen calls that this program knows: as which of its kernels each runs, and what it allocates
-// within itself.
+// The table of known ATen calls: the kernels that each becomes, and the memory that it allocates
+// internally.
 //
-// What a kernel allocates stands in estimator/pytorch, from where the lowering of descriptions has
-// it too; here is which call that is, and where its arguments are. PyTorch 2.15.
+// The sizes of internal allocations are in estimator/pytorch, which the lowering of descriptions
+// uses too; this table maps calls and their arguments to them. PyTorch 2.15.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,28 @@
 
 namespace stowage {
 
-/// Emits what PyTorch runs for the call. False: this call of the kernel is not known.
+/// Emits the kernels that PyTorch runs for the call. False: this form of the call is not known.
 using CompleteCall = bool (*)(CallCompletion& completion);
 
 struct AtenRow {
-  std::string_view name;  ///< without overload and without the underscore of in-place calls
+  std::string_view name;  ///< schema_name(): without overload and in-place underscore
   CompleteCall complete;
-  // Of calls that are one kernel of ours, of which nothing but the order of arguments is to be
-  // said:
+  // For calls that become a single kernel of ours, for which only the order of arguments must be
+  // given:
   Kernel kernel = Kernel::foreign;
-  /// The schema's names in the order of the kernel's signature; what is not given is left out.
+  /// The schema's argument names in the order of the kernel's signature; arguments that were not
+  /// given are left out.
   std::string_view arguments = {};
-  std::int64_t flops = 0;         ///< an element of the first argument
-  std::string_view leading = {};  ///< decides the layout; empty: the first argument
+  std::int64_t flops = 0;         ///< per element of the first argument
+  std::string_view leading = {};  ///< argument that decides the layout; empty: the first one
 };
 
-/// Null: nothing of it is to be completed.
+/// Null: the table does not have the call.
 [[nodiscard]] const AtenRow* find_aten(std::string_view kernel);
 
-/// Whether it is known that the call allocates nothing but its results (known_calls.cpp): calls
-/// that go element by element, reductions, copies.
-[[nodiscard]] bool allocates_results_alone(std::string_view kernel);
+/// Whether the call is known to allocate only its results (known_calls.cpp): element-by-element
+/// calls, reductions, copies.
+[[nodiscard]] bool allocates_only_results(std::string_view kernel);
 
 // Rules (convolution_calls.cpp, product_calls.cpp, attention_calls.cpp, indexed_calls.cpp,
 // recurrent_calls.cpp, plain_calls.cpp).

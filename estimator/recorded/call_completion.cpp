@@ -62,10 +62,10 @@ TensorView CallCompletion::contiguous(const TensorView& view, std::string_view s
   return copy;
 }
 
-TensorView CallCompletion::as_read(Kernel kernel, std::size_t argument, const TensorView& view,
-                                   const TensorView& leading) {
-  const ArgumentOrder order = order_read(kernel, argument, leading);
-  if (order == ArgumentOrder::as_it_lies) return view;
+TensorView CallCompletion::argument_view(Kernel kernel, std::size_t argument,
+                                         const TensorView& view, const TensorView& leading) {
+  const ArgumentOrder order = argument_order(kernel, argument, leading);
+  if (order == ArgumentOrder::unchanged) return view;
   return contiguous(view, fmt::format("argument{}", argument),
                     order == ArgumentOrder::channels_last);
 }

@@ -1,8 +1,8 @@
-// CallCompletion: what a rule of the ATen table is written against.
+// CallCompletion: the interface of the rules in the ATen table.
 //
-// One object stands for one recorded call. The rule emits the kernel calls that PyTorch makes of
-// it, in their order, and makes the storages that these have within the call. What the call was
-// given and what it returns is there to the last of them.
+// One object completes one recorded call. The rule emits the kernel calls that PyTorch makes for
+// it, in order, and adds the storages that live within the call. The call's arguments and results
+// live until its last kernel.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,7 @@ namespace stowage {
 
 class CallCompletion {
  public:
-  /// `step`: to which storages and convolutions are added. Both outlive it.
+  /// `step`: storages and convolutions are added to it. Both arguments must outlive the object.
   CallCompletion(StepGraph& step, const AtenCall& call) : step_(step), call_(call) {}
 
   [[nodiscard]] const AtenCall& call() const { return call_; }
@@ -24,25 +24,27 @@ class CallCompletion {
   struct Extras {
     Attributes attributes = {};
     Affine flops = 0;
-    int convolution = -1;                     ///< from add_convolution
-    std::vector<StorageId> temporaries = {};  ///< from scratch
+    int convolution = -1;                     ///< from add_convolution()
+    std::vector<StorageId> temporaries = {};  ///< from scratch()
   };
-  /// The name is the recorded node's, or "<node>.<suffix>".
+  /// Appends a kernel call. Its name is the recorded node's, or "<node>.<suffix>".
   KernelNode& emit(Kernel kernel, std::string_view suffix, std::vector<TensorView> reads,
                    std::vector<TensorView> writes, Extras extras);
   [[nodiscard]] int add_convolution(ConvolutionCall call);
-  /// Storages within one kernel call; none of 0 bytes.
+  /// A temporary storage of one kernel call; for 0 bytes there is none.
   [[nodiscard]] std::vector<StorageId> scratch(std::string_view suffix, Affine bytes);
-  /// `view` if it lies so, else a copy that lives within the call (emits it).
+  /// `view` if it has the memory order asked for; else emits a copy that lives within the call.
   [[nodiscard]] TensorView contiguous(const TensorView& view, std::string_view suffix,
                                       bool channels_last = false);
-  /// The same by the kernel's own wish (pytorch/argument_order.hpp).
-  [[nodiscard]] TensorView as_read(Kernel kernel, std::size_t argument, const TensorView& view,
-                                   const TensorView& leading);
-  /// The recorder's storage holds nothing, as PyTorch without a GPU does not know its size.
+  /// As above, in the memory order in which the kernel reads the argument
+  /// (pytorch/argument_order.hpp).
+  [[nodiscard]] TensorView argument_view(Kernel kernel, std::size_t argument,
+                                         const TensorView& view, const TensorView& leading);
+  /// Sets the size of a storage that was recorded as empty, because PyTorch does not know it
+  /// without a GPU.
   void resize(StorageId storage, Affine bytes);
 
-  /// The nodes that take the recorded one's place. Precondition: one was emitted.
+  /// The nodes that replace the recorded one. Precondition: one was emitted.
   [[nodiscard]] std::vector<KernelNode> take() &&;
 
  private:

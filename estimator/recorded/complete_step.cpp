@@ -17,7 +17,7 @@ namespace stowage {
 
 namespace {
 
-/// What is known of a kernel's name, whatever its arguments are.
+/// What the table says about a kernel, whatever its arguments are.
 struct KnownCall {
   const AtenRow* row = nullptr;
   bool results_alone = false;
@@ -59,7 +59,7 @@ class StepCompletion {
   /// The table is looked up once for each name.
   KnownCall& known(const std::string& kernel) {
     const auto [at, is_new] = known_.try_emplace(kernel);
-    if (is_new) at->second = {find_aten(kernel), allocates_results_alone(kernel), false};
+    if (is_new) at->second = {find_aten(kernel), allocates_only_results(kernel), false};
     return at->second;
   }
 
@@ -80,7 +80,7 @@ class StepCompletion {
     step_.nodes.push_back(node);
     if (known.results_alone) {
       count_operations(step_.nodes.back());
-    } else if (names_its_arguments(node) && !std::exchange(known.is_told, true)) {
+    } else if (is_recorded_call(node) && !std::exchange(known.is_told, true)) {
       unknown_.push_back(*node.foreign_kernel);
     }
   }
@@ -98,7 +98,7 @@ class StepCompletion {
     return true;
   }
 
-  /// What comes before a call comes before its first kernel, what follows it after its last.
+  /// References to the call's node become references to its first kernel or its last one.
   void renumber() {
     renumber_nodes(step_, last_);
     for (const auto& [storage, recorded] : recorded_.script_holds) {
@@ -111,7 +111,7 @@ class StepCompletion {
     if (part.end_node.valid()) step_.micro_batch.end_node = first_[part.end_node.index()];
   }
 
-  /// What was added from `added` on is there for each micro-batch.
+  /// Moves the storages from `added` on into the range of the micro-batch's storages.
   void into_micro_batch(std::size_t added) {
     const std::size_t end = recorded_.micro_batch.end_storage.index();
     const std::size_t count = step_.storages.size() - added;
@@ -133,7 +133,7 @@ class StepCompletion {
 bool is_recorded(const StepGraph& graph) {
   return std::ranges::any_of(graph.nodes, [](const KernelNode& node) {
     return node.kernel == Kernel::foreign &&
-           (node.foreign_kernel->starts_with("aten::") || names_its_arguments(node));
+           (node.foreign_kernel->starts_with("aten::") || is_recorded_call(node));
   });
 }
 
@@ -181,7 +181,7 @@ Result<StepDocument> complete_step(StepDocument document) {
   return document;
 }
 
-Result<StepDocument> read_whole_step(SourceTextPtr source) {
+Result<StepDocument> read_completed_step(SourceTextPtr source) {
   auto document = read_step(source);
   if (!document) return document;
   auto whole = complete_step(*std::move(document));

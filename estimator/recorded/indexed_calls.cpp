@@ -19,7 +19,7 @@ bool complete_embedding_backward(CallCompletion& completion) {
   const AtenCall& call = completion.call();
   const TensorView& indices = call.tensor("indices");
   const TensorView& given = call.tensor("grad_output");
-  const TensorView dy = completion.as_read(Kernel::embedding_backward, 1, given, given);
+  const TensorView dy = completion.argument_view(Kernel::embedding_backward, 1, given, given);
   std::vector<StorageId> temporaries;
   for (const std::string_view name : embedding_gradient_arrays) {
     for (const StorageId id : completion.scratch(name, byte_count(indices))) {

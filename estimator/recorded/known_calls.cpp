@@ -99,7 +99,7 @@ static_assert(std::ranges::is_sorted(known_names));
 
 }  // namespace
 
-bool allocates_results_alone(std::string_view kernel) {
+bool allocates_only_results(std::string_view kernel) {
   constexpr std::string_view aten = "aten::";
   std::string_view name = schema_name(kernel);
   if (!name.starts_with(aten)) return false;

@@ -20,7 +20,7 @@ bool emit_plain(CallCompletion& completion, const AtenRow& row, Kernel kernel) {
   const TensorView leading = row.leading.empty() ? given.front() : call.tensor(row.leading);
   std::vector<TensorView> reads;
   for (const TensorView& view : given) {
-    reads.push_back(completion.as_read(kernel, reads.size(), view, leading));
+    reads.push_back(completion.argument_view(kernel, reads.size(), view, leading));
   }
   const Affine flops = element_count(given.front().shape) * Affine(row.flops);
   completion.emit(kernel, {}, std::move(reads), call.node().writes, {.flops = flops});

@@ -8,7 +8,7 @@ namespace stowage {
 
 namespace {
 
-/// Of a product over `depth`.
+/// Operations of a product over `depth`.
 Affine product_flops(const TensorView& result, const TensorView& first) {
   const Affine depth = first.shape.empty() ? Affine(1) : first.shape.back();
   return element_count(result.shape) * Affine(2) * depth;

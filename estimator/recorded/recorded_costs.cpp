@@ -12,8 +12,7 @@ namespace stowage {
 
 namespace {
 
-/// A row for what computes or keeps something outside of the modules that the recorder lists: the
-/// loss.
+/// Adds rows for operators outside the modules that the recorder lists, such as the loss.
 void add_missing_layers(const StepGraph& step, std::vector<Layer>& layers) {
   std::unordered_set<std::string_view> listed;
   for (const Layer& layer : layers) listed.insert(layer.name);

@@ -1,13 +1,13 @@
-// What the layers of a recorded step compute and keep, once its calls are completed.
+// The costs of the layers of a recorded step: their operations and saved bytes.
 #pragma once
 
 #include "estimator/document/step_document.hpp"
 
 namespace stowage {
 
-/// Fills in the costs of all layers, and adds a row for what computes outside of the modules that
-/// the recorder lists: the loss. A document without layers is left as it is, and so is one whose
-/// sums go past 64 bits.
+/// Sets the costs of all layers, and adds rows for computation outside the modules that the
+/// recorder lists, such as the loss. Leaves a document without layers, or whose sums exceed 64
+/// bits, unchanged. Precondition: the calls are completed.
 void add_recorded_costs(StepDocument& document);
 
 }  // namespace stowage

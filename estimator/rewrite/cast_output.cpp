@@ -8,6 +8,8 @@
 
 namespace stowage {
 
+/// Checks that the result can be cast, makes room for the new operator before the first loss, and
+/// lets the losses read its result, whose format their own results take.
 Result<ModelGraph> with_cast_output(ModelGraph model, DataType type) {
   const TensorType given = model.tensor(model.output).type;
   if (given.type == type) return model;

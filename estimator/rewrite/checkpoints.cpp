@@ -18,7 +18,7 @@ namespace stowage {
 
 namespace {
 
-/// Of one region, in the ids of the step that keeps all.
+/// A region's nodes and storages, with the ids of the original step.
 struct Region {
   OperatorId first_saver, last_saver;  // of those that save something for backward
   std::vector<std::size_t> again;      // the nodes that run again, in their order
@@ -26,7 +26,7 @@ struct Region {
   std::set<StorageId> made, entered;   // by its nodes; the same as `entering`
   std::set<StorageId> converted;       // weights that are converted for it
   std::set<OperatorId> kept;           // operators whose results are kept
-  /// What those make, each with how many of `again` run before it.
+  /// Their results, each with the number of nodes of `again` that run before it is made.
   std::vector<std::pair<StorageId, std::size_t>> kept_results;
   std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
   std::optional<std::size_t> before;    // the backward node before which they run
@@ -108,8 +108,8 @@ void Checkpointing::find_savers() {
   }
 }
 
-// The weights that autocast converted are converted again, each for the first that reads it. What
-// enters counts also where only those read it that do not run again: PyTorch keeps a region's
+// Weights that autocast converted are converted again, for their first reader. Inputs of the region
+// that are read only by nodes that do not run again count too, since PyTorch keeps a region's
 // arguments.
 void Checkpointing::find_what_runs_again() {
   std::map<StorageId, std::size_t> conversions;  // of weights, by the converted copy
@@ -156,7 +156,7 @@ void Checkpointing::stop_at_last_saved(Region& region) const {
   }
 }
 
-// Backward comes to the last of the forward pass first.
+// Backward reaches the last region of the forward pass first.
 void Checkpointing::find_first_backward() {
   std::vector<Region*> waiting;
   for (Region& region : regions_) {
@@ -211,8 +211,8 @@ KernelNode Checkpointing::run_again(const Region& region, std::size_t n) const {
   return node;
 }
 
-// Whoever calls an operator holds the arguments that autocast converted, the first time; the cache
-// of converted weights is let go when all have run.
+// In the first run the caller of an operator holds the arguments that autocast converted; the cache
+// of converted weights is released when the whole region has run.
 std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
   std::vector<KernelNode> nodes;
   nodes.reserve(region.again.size());
@@ -248,8 +248,8 @@ std::vector<KernelNode> Checkpointing::second_run(const Region& region) const {
   return nodes;
 }
 
-// Where the second run stops, what the rest of the region would read, or its functions' variables
-// hold, is there still.
+// When the second run stops, the tensors that the rest of the region would read, or that variables
+// of its functions hold, are still alive.
 void Checkpointing::hold_what_would_follow(const Region& region, KernelNode& last) const {
   std::set<StorageId> there(last.holds.begin(), last.holds.end());
   const auto hold = [&](StorageId id) {
@@ -268,8 +268,9 @@ void Checkpointing::hold_what_would_follow(const Region& region, KernelNode& las
 }
 
 // The gradient of a linear layer's bias is summed over the rows by autograd's engine, behind the
-// layer's own node (torch/csrc/autograd/engine.cpp, validate_outputs). What that node was handed
-// of what had been made again is let go by then. A convolution sums its bias's within the node.
+// layer's own node (torch/csrc/autograd/engine.cpp, validate_outputs). The recomputed tensors that
+// were passed to that node have been released by then. A convolution sums its bias's gradient
+// within its node.
 bool is_sum_behind_its_call(const KernelNode& node) {
   return node.kernel == Kernel::channel_sum && node.attributes.has("axis");
 }
@@ -291,8 +292,8 @@ void Checkpointing::read_copies() {
   }
 }
 
-// Autograd's node of the first that saves lets go of what enters when it is done: with what it
-// saved itself. Precondition: what backward reads is as it was.
+// The autograd node of the first operator that saves something releases the region's inputs when it
+// is done, together with its own saved tensors. Precondition: backward's reads are not changed yet.
 void Checkpointing::hold_what_enters() {
   if (!frees_by_reference_) return;
   struct Last {
@@ -336,7 +337,7 @@ void Checkpointing::forget_saved() {
   }
 }
 
-// The copies follow the micro-batch's storages; what followed those moves up.
+// The copies are placed after the micro-batch's storages, and later storages get higher numbers.
 void Checkpointing::move_storages() {
   const auto moved = [&](StorageId& id) {
     if (id.valid() && id.index() >= end_storage_) id = StorageId::of(id.index() + copies_.size());
@@ -409,8 +410,8 @@ void Checkpointing::find_dead_ends() {
   for (const StorageId storage : wanted) dead_.erase(storage);
 }
 
-// The graph of a dead end holds nothing while a region runs for the first time: the hooks have
-// packed it away. Of the nodes that hold such a tensor the graph's is the last.
+// The autograd graph of a dead end holds no tensors during the first run of a region, since the
+// hooks have packed them. Of the nodes that hold such a tensor the graph's is the last.
 void Checkpointing::let_dead_ends_go() {
   for (std::size_t n = step_.nodes.size(); n-- > 0 && !dead_.empty();) {
     KernelNode& node = step_.nodes[n];
@@ -438,7 +439,7 @@ StepGraph Checkpointing::run() && {
   return std::move(step_);
 }
 
-/// A kept result that an operator of the region overwrites, which PyTorch refuses too.
+/// An error for a kept result that an operator of the region overwrites, which PyTorch refuses too.
 std::optional<Diagnostic> overwritten_result(const StepGraph& step,
                                              const std::vector<CheckpointRegion>& regions) {
   std::set<OperatorId> kept;

@@ -12,7 +12,7 @@ namespace stowage {
 
 namespace {
 
-/// By node: behind which of the nodes kept in their order it stands (its own number, if it is one).
+/// By node: the node after which it is placed. Nodes that keep their place have their own number.
 std::vector<std::int32_t> anchors(const StepGraph& step) {
   std::vector<std::int32_t> written(step.storages.size(), -1);  // anchor of the last write
   std::vector<std::int32_t> touched(step.storages.size(), -1);  // of the last use of any kind

@@ -1,15 +1,16 @@
-// The update of a parameter right after its gradient, instead of after all of backward.
+// Moves the update of each parameter directly after its gradient, instead of after the whole
+// backward pass.
 //
 //   kept    forward | backward of c, b, a | update of a, b, c
 //   early   forward | backward of c, update of c, backward of b, update of b, ...
 //
-// A gradient is then let go as soon as its parameter is updated, and an update on the CPU, or the
-// copies of a parameter and its state, go on beside the rest of backward. PyTorch's way there is a
-// hook: torch.Tensor.register_post_accumulate_grad_hook ("optimizer step in backward").
+// A gradient is then released as soon as its parameter is updated, and an update on the CPU, or the
+// copies of a parameter and its state, overlap with the rest of backward. In PyTorch this is done
+// with torch.Tensor.register_post_accumulate_grad_hook ("optimizer step in backward").
 //
-// An update node moves to just behind the last node that it depends on: what it reads was written,
-// what it writes was read and written before. The numbers are the same: one that needs all
-// gradients (a norm over all of them) stays where it is, and so does what depends on it.
+// An update node moves directly behind the last node that it depends on: the last one that writes
+// its arguments, or that reads or writes its results. The numbers are the same: a node that needs
+// all gradients (a norm over all of them) stays where it is, and so do the nodes that depend on it.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -17,8 +18,8 @@
 
 namespace stowage {
 
-/// Sets LoweringSettings::early_updates. Linear in the nodes' arguments. Errors: it is an
-/// inference; it has them early already.
+/// Sets LoweringSettings::early_updates. Linear in the nodes' arguments. Errors: the step does not
+/// train, or its updates are already early.
 [[nodiscard]] Result<StepGraph> with_early_updates(StepGraph step);
 
 }  // namespace stowage

@@ -1,5 +1,6 @@
-// FullSharding: a step while it becomes one of FSDP's shards. Of fully_sharded.cpp (the order of
-// the events) and sharded_events.cpp (what each event runs and allocates).
+// FullSharding: the state of with_full_sharding() (fully_sharded.hpp). Internal to
+// fully_sharded.cpp, which has the order of the events, and sharded_events.cpp, which has the
+// kernels and storages of each event.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@
 
 namespace stowage {
 
-/// Nodes of the step as it was, both ends included; -1: none.
+/// A range of nodes of the original step, both ends inclusive; -1: empty.
 struct NodeSpan {
   std::int32_t first = -1, last = -1;
   void take(std::int32_t node) {
@@ -26,12 +27,12 @@ struct NodeSpan {
   }
 };
 
-/// A group while the step is put together.
+/// The state of a group while the new step is built.
 struct GroupState {
   NodeSpan forward, backward;
-  StorageId buffer;                     // gathered, not yet copied apart
-  std::vector<StorageId> unsharded;     // by the group's parameters; empty: sharded
-  std::vector<StorageId> post_forward;  // shards among fewer GPUs
+  StorageId buffer;                     // all-gather output, not yet copied to the parameters
+  std::vector<StorageId> unsharded;     // by parameter of the group; empty: sharded
+  std::vector<StorageId> post_forward;  // shards among fewer GPUs, after forward
   bool reduced = false;
 };
 
@@ -49,7 +50,7 @@ class FullSharding {
   Result<StepGraph> run() &&;
 
  private:
-  // What is there (in the step as it was).
+  // Analysis of the original step.
   void drop_update();
   void find_spans();
   [[nodiscard]] std::optional<Diagnostic> interleaved_blocks() const;
@@ -57,7 +58,7 @@ class FullSharding {
   void shard_parameters();
   void keep_inputs_whole();
 
-  // The events of a group, in the order in which PyTorch has them.
+  // The events of a group, in PyTorch's order.
   void put_together();
   void begin(std::int32_t node);
   void end(std::int32_t node);
@@ -101,20 +102,20 @@ class FullSharding {
   std::vector<int> group_of_;  // by OperatorId
   std::vector<GroupState> states_;
   std::vector<StorageId> parameter_storage_;  // by ParameterId
-  std::vector<TensorView> shards_;            // by ParameterId: as the optimizer sees them
-  std::vector<TensorView> gradients_;         // by ParameterId: reduced
+  std::vector<TensorView> shards_;            // by ParameterId: the optimizer's parameters
+  std::vector<TensorView> gradients_;         // by ParameterId: reduced gradients
   struct Place {
     int group = -1;
     std::size_t at = 0;
   };
   std::vector<Place> place_of_;      // by ParameterId
-  std::vector<std::size_t> blocks_;  // groups but the root, in the order of their forward
+  std::vector<std::size_t> blocks_;  // groups except the root, in forward order
   std::map<StorageId, ParameterId> is_parameter_;
   std::map<StorageId, StorageId> cast_inputs_;
   StorageId waiting_buffer_;  // of the last gather in forward
   StorageId reduced_buffer_;  // of the last reduction
   std::int32_t forward_end_ = -1, backward_begin_ = -1, backward_end_ = -1;
-  NodeInsertion nodes_;  // as they will be
+  NodeInsertion nodes_;  // of the new step
   std::vector<GradientArrival> arrivals_;
 };
 

@@ -82,7 +82,7 @@ std::optional<Diagnostic> FullSharding::interleaved_blocks() const {
   return std::nullopt;
 }
 
-// Padded: the first GPU's shard is whole, and all of a group's are equal.
+// Shards are padded: that of the first GPU has no padding, and all GPUs' shards have the same size.
 void FullSharding::shard_parameters() {
   parameter_storage_.resize(model_.parameters.size());
   shards_.resize(model_.parameters.size());
@@ -185,7 +185,7 @@ void FullSharding::begin_backward(std::size_t group) {
   prefetch_backward(group);
 }
 
-// The root's forward ends last, so that before it stands the last block.
+// The root's forward ends last, directly after that of the last block.
 void FullSharding::prefetch_backward(std::size_t group) {
   const auto at = static_cast<std::size_t>(
       group == 0 ? std::ssize(blocks_) : std::ranges::find(blocks_, group) - blocks_.begin());
@@ -202,7 +202,7 @@ void FullSharding::end_backward(std::size_t group) {
   reduce(group);
 }
 
-// _root_post_backward_final_callback: the root first, then what is left of the blocks.
+// _root_post_backward_final_callback: the root first, then the remaining blocks.
 void FullSharding::finish_backward() {
   end_backward(0);
   for (const std::size_t block : blocks_) end_backward(block);
@@ -227,7 +227,7 @@ void FullSharding::begin(std::int32_t node) {
   }
 }
 
-// A block whose input wants no gradient has no event of its own when its backward is over.
+// A block whose input needs no gradient has no event at the end of its backward.
 void FullSharding::end(std::int32_t node) {
   for (const std::size_t block : blocks_) {
     if (states_[block].forward.last == node) end_forward(block);

@@ -32,7 +32,7 @@ std::vector<CheckpointRegion> checkpoint_regions(const ModelGraph& model) {
   return regions;
 }
 
-/// The layer whose result the loss reads, whatever is done to that on the way.
+/// The layer whose result the loss reads, possibly through operators without parameters.
 OperatorId head_of(const ModelGraph& model, const Operator& loss) {
   TensorId tensor = loss.inputs.front();
   while (model.tensor(tensor).producer.valid()) {
@@ -45,21 +45,21 @@ OperatorId head_of(const ModelGraph& model, const Operator& loss) {
   return {};
 }
 
-/// A server of blocks runs its own layers (serving/cached_model.hpp), which are not PyTorch's eager
-/// modules.
+/// A server with a paged cache runs its own layers (serving/cached_model.hpp), which are not
+/// PyTorch's eager modules.
 bool is_served_in_blocks(const ModelGraph& model) {
   return std::ranges::any_of(model.operators,
                              [](const Operator& op) { return op.row->name == "paged_cache"; });
 }
 
-/// The hooks are off for output layers. A script that has the list of the chunks' logits computes
-/// the loss outside of them.
+/// The hooks are off for output layers. A script with chunked logits computes the loss outside the
+/// hooks.
 OffloadedPart offloaded_part(const ModelGraph& model) {
   OffloadedPart part{.regions = checkpoint_regions(model)};
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
     if (!op.row->is_loss) continue;
-    if (model.forgets_output) part.unhooked.push_back(OperatorId::of(i));
+    if (model.releases_output) part.unhooked.push_back(OperatorId::of(i));
     if (op.row == &total_loss_row()) continue;
     if (const OperatorId head = head_of(model, op); head.valid()) part.unhooked.push_back(head);
   }
@@ -68,6 +68,9 @@ OffloadedPart offloaded_part(const ModelGraph& model) {
 
 }  // namespace
 
+/// A cast output is an operator of the model, so it is added first. Then the step of one
+/// micro-batch is lowered without the rewrites, and each rewrite that the settings ask for is
+/// applied, in the order that their headers demand.
 Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& settings) {
   const FullyShard& fsdp = settings.parallel.fsdp;
   if (fsdp.on && fsdp.output_type && settings.mode == Mode::train) {

@@ -1,5 +1,5 @@
-// From a ModelGraph to the step that the settings ask for: lowered for one micro-batch, then
-// rewritten.
+// Lowers a ModelGraph to the step that the settings ask for: lowers one micro-batch, then applies
+// the rewrites.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -8,9 +8,9 @@
 
 namespace stowage {
 
-/// lower(), with_checkpoints() for the model's checkpointed regions, where the settings say so
-/// with_results_in_place(), with_full_sharding(), with_micro_batches(), with_recomputation(), where
-/// the settings say so with_early_updates(), and with_order(); with the errors of all.
+/// Calls lower(), with_checkpoints() for the model's checkpointed regions, with_results_in_place()
+/// if the settings ask for it, with_full_sharding(), with_micro_batches(), with_recomputation(),
+/// with_early_updates() if the settings ask for it, and with_order(). Errors: those of all of them.
 [[nodiscard]] Result<StepGraph> lower_step(const ModelGraph& model,
                                            const LoweringSettings& settings);
 

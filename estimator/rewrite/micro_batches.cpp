@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t seed_stride = 1'000'003;  // more than a model has operators
 
-/// Kernels that turn a loss into a gradient: their attribute `scale` has its share of the batch.
+/// Kernels that make a gradient from a loss: their attribute `scale` includes the micro-batch's
+/// share.
 bool begins_at_loss(Kernel kernel) {
   switch (kernel) {
     case Kernel::nll_loss_backward:
@@ -38,7 +39,7 @@ void let_go(KernelNode& node, StorageId id) {
   if (held != node.holds.rend()) node.holds.erase(std::next(held).base());
 }
 
-/// Null where there is none, or it is of another type: a step's file may say anything.
+/// Null: there is none, or it has another type, which a step file may contain.
 template <typename T>
 const T* attribute(const Attributes& attributes, std::string_view name) {
   const auto found =
@@ -70,7 +71,7 @@ class Repetition {
   StepGraph run() &&;
 
  private:
-  // What is done where.
+  // Which storages and nodes are repeated.
   void find_repeated_storages();
   void find_later_nodes();
   [[nodiscard]] StorageId in(StorageId id, int micro_batch) const;
@@ -103,7 +104,7 @@ class Repetition {
   std::vector<KernelNode> nodes_after_;
 };
 
-// What persists is there once; so is what only the first micro-batch makes.
+// Persistent storages exist once, and so do those that only the first micro-batch makes.
 void Repetition::find_repeated_storages() {
   const std::size_t count = end_storage_ - first_storage_;
   std::vector<bool> first_only(count, false);
@@ -157,7 +158,7 @@ StorageId Repetition::in(StorageId id, int micro_batch) const {
                        static_cast<std::size_t>(rank));
 }
 
-// None: the micro-batch does not run it.
+// None: the micro-batch does not run the node.
 NodeId Repetition::in(NodeId id, int micro_batch) const {
   if (!id.valid() || id.index() < first_node_) return id;
   const std::size_t more = static_cast<std::size_t>(count_ - 1) * later_nodes_;
@@ -235,7 +236,7 @@ void Repetition::repeat_storages() {
 KernelNode Repetition::repeated(std::size_t source, int micro_batch) const {
   KernelNode node = step_.nodes[source];
   node.micro_batch = micro_batch;
-  // It adds to the gradient that the first micro-batch took over, as it did there.
+  // It adds to the gradient that the first micro-batch took over.
   std::vector<StorageId> kept;
   for (const TensorView& written : node.writes) {
     const std::size_t at = written.storage.index();
@@ -318,8 +319,8 @@ void Repetition::repeat_lists() {
   for (SavedTensor& saved : step_.saved) saved.storage = in(saved.storage, 0);
 }
 
-// A variable holds its value until the next micro-batch's takes its place; the last value stays as
-// the step of one has it.
+// A variable holds its value until the next micro-batch assigns it; the last value lives as long as
+// in the step of one micro-batch.
 void Repetition::keep_variables() {
   const auto hold = [&](NodeId node, StorageId storage) {
     if (node.valid()) step_.nodes[node.index()].holds.push_back(storage);
@@ -331,7 +332,7 @@ void Repetition::keep_variables() {
       const bool from_host = step_.storage(id).persistence == Persistence::from_host;
       switch (variable.kind) {
         case ScriptVariable::Kind::first_gradient:
-          // It moves to the node that is the last in this micro-batch.
+          // It moves to the last node of this micro-batch.
           if (i > 0) {
             const NodeId node = in(NodeId::of(end_node_ - 1), i);
             if (node.valid()) let_go(step_.nodes[node.index()], id);
@@ -357,8 +358,8 @@ void Repetition::keep_variables() {
   }
 }
 
-// As the one micro-batch's were made: numbered where several are alike, in the order in which they
-// are made. What lasts keeps its name, and so does the node that makes it.
+// Names are made as in a step of one micro-batch: equal ones are numbered in the order in which
+// they are made. Persistent storages, and the nodes that make them, keep their names.
 void Repetition::make_names() {
   const auto add_suffix = [&](std::string& name, int micro_batch) {
     name += '@';

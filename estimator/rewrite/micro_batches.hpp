@@ -1,19 +1,19 @@
-// A step of several micro-batches (gradient accumulation) out of a step of one.
+// Rewrites a step of one micro-batch into a step of several (gradient accumulation).
 //
-// Forward, loss and backward run once for each part of the batch; what each part makes has storages
-// of its own, named "conv1@0", "conv1@1", ... Parameters, buffers, what waits prefetched, zero_grad
-// and the update are there once. StepGraph::micro_batch says which is which.
+// Forward, loss and backward run once for each micro-batch, and the storages that they make exist
+// once for each, named "conv1@0", "conv1@1", ... Parameters, buffers, prefetched inputs, zero_grad
+// and the update exist once. StepGraph::micro_batch says which nodes and storages are repeated.
 //
 //   one    zero_grad | forward loss backward                                      | update
 //   three  zero_grad | forward@0 loss@0 backward@0 | forward@1 ... | forward@2 ...| update
 //
-// The first micro-batch leaves its gradients where the update finds them (StepGraph::gradients). A
-// later one adds its own to them where they arrive (GradientArrival), in place, and makes no copy.
-// Every micro-batch draws random numbers of its own: the attribute `seed` grows by a fixed stride.
-// The gradient that a loss starts from is divided by the number of micro-batches, by the attribute
-// `scale` of the kernels named *_backward in kernel_list.hpp that begin at a loss. What the
-// script's variables keep, they keep until the next micro-batch's value takes its place; later
-// inputs are loaded before the first node of their micro-batch.
+// The first micro-batch makes the gradients that the update reads (StepGraph::gradients). A later
+// one adds its gradients to them in place, where they arrive (GradientArrival), without a copy.
+// Every micro-batch draws different random numbers: the attribute `seed` grows by a fixed stride.
+// The gradient from which backward starts is divided by the number of micro-batches, through the
+// attribute `scale` of the kernels named *_backward in kernel_list.hpp that begin at a loss. A
+// storage that a script's variable holds lives until the next micro-batch assigns that variable.
+// Later inputs are loaded before the first node of their micro-batch.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,17 @@
 
 namespace stowage {
 
-/// The nodes of the step that with_micro_batches makes, at most: gradients that are added, and
-/// copies that are not made, may change it by a node a parameter and micro-batch.
+/// An estimate of the number of nodes in with_micro_batches()'s result. Additions of gradients, and
+/// copies that are not needed, may change it by one node per parameter and micro-batch.
 [[nodiscard]] std::size_t nodes_with_micro_batches(const StepGraph& step, std::int64_t count);
 
-/// More nodes than this are refused: what is asked for is a mistake, or needs a loop of its own.
+/// A result with more nodes is refused.
 inline constexpr std::size_t most_rewritten_nodes = 20'000'000;
 
-/// `step` is one micro-batch's. Everything about a node or a storage that is not named above,
-/// its origin for one, is that of the one which it repeats. Linear in the nodes that come out.
-/// Errors: the step has several micro-batches already, or recomputed values; `count` is not
-/// positive, or makes a step past most_rewritten_nodes; the step's `micro_batch` does not say what
-/// is repeated.
+/// `step`: one micro-batch. A repeated node or storage is equal to the original except for the
+/// changes above; it has the same origin, for example. Linear in the nodes of the result.
+/// Errors: the step already has several micro-batches, or recomputed values; `count` is not
+/// positive, or the result would exceed most_rewritten_nodes; the step's `micro_batch` is not set.
 [[nodiscard]] Result<StepGraph> with_micro_batches(StepGraph step, std::int64_t count);
 
 }  // namespace stowage

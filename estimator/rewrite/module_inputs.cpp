@@ -12,8 +12,8 @@ namespace stowage {
 
 namespace {
 
-/// Modules on the way to a layer, outermost first: of "a.b.c" "a" and "a.b". What the layer itself
-/// holds is its operator's own affair.
+/// The modules that contain a layer, outermost first: "a" and "a.b" for "a.b.c". The layer itself
+/// is not among them: its operator's rule decides what it holds.
 std::vector<std::string_view> modules_of(std::string_view layer) {
   std::vector<std::string_view> modules;
   for (std::size_t dot = layer.find('.'); dot != layer.npos; dot = layer.find('.', dot + 1)) {
@@ -75,7 +75,7 @@ class Calls {
     }
   }
 
-  /// Whoever runs now and began after the storage was made has been called with it.
+  /// The storage is an argument of each running call that began after the storage was made.
   void pass(StorageId id) {
     const Storage& storage = step_.storage(id);
     if (storage.persistence != Persistence::transient) return;
@@ -85,7 +85,7 @@ class Calls {
     }
   }
 
-  /// All but the outermost `kept` return, having run up to the node.
+  /// All calls except the outermost `kept` return after the node.
   void leave(std::size_t kept, std::int32_t last) {
     for (; open_.size() > kept; open_.pop_back()) {
       KernelNode& node = step_.nodes[static_cast<std::size_t>(last)];

@@ -1,4 +1,5 @@
-// NodeInsertion: a step's nodes written anew, with others among them.
+// NodeInsertion: builds a new list of nodes for a step: its own nodes in their order, with others
+// inserted between them.
 #pragma once
 
 #include <utility>
@@ -8,17 +9,18 @@
 
 namespace stowage {
 
-/// Is given each node of the step once, in their order, and others wherever they belong.
+/// Call keep() once for each node of the step, in order, and insert() for others at the places
+/// where they belong.
 class NodeInsertion {
  public:
   NodeInsertion() = default;
-  /// With room for as many: the nodes that are returned stay where they are.
+  /// Reserves room for that many nodes, so that references to them stay valid.
   NodeInsertion(std::size_t of_step, std::size_t others) {
     place_.reserve(of_step + 1);
     nodes_.reserve(of_step + others);
   }
 
-  /// The step's next.
+  /// Appends the original step's next node.
   KernelNode& keep(KernelNode node) {
     place_.push_back(NodeId::of(nodes_.size()));
     nodes_.push_back(std::move(node));
@@ -29,18 +31,18 @@ class NodeInsertion {
     return nodes_.back();
   }
 
-  /// The node that was added last; null: none was.
+  /// The last node; null: there is none.
   [[nodiscard]] KernelNode* last() { return nodes_.empty() ? nullptr : &nodes_.back(); }
-  /// What it will be in the step.
+  /// Its id in the new step.
   [[nodiscard]] NodeId last_id() const { return NodeId::of(nodes_.size() - 1); }
 
-  /// The step has these nodes from now on, and whatever in it refers to a node refers to that node
-  /// where it stands now. Precondition: all of the step's own have been kept.
+  /// Replaces the step's nodes by these, and updates everything in the step that refers to a node
+  /// by number. Precondition: keep() was called for all of the step's nodes.
   void put_into(StepGraph& step) &&;
 
  private:
   std::vector<KernelNode> nodes_;
-  std::vector<NodeId> place_;  // by node as it was
+  std::vector<NodeId> place_;  // by original node
 };
 
 }  // namespace stowage

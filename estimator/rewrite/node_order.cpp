@@ -65,7 +65,7 @@ std::vector<std::int32_t> places_of(const Order& order) {
   return place;
 }
 
-/// What waits for its upload waits until just before its first use.
+/// Storages that are uploaded are uploaded just before their first use.
 void load_before_first_use(StepGraph& step) {
   std::vector<NodeId> first(step.storages.size());
   for (std::size_t i = step.nodes.size(); i-- > 0;) {

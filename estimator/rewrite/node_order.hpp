@@ -1,11 +1,11 @@
-// The nodes of a step in another order that computes the same.
+// Changes the order of a step's nodes to another one that computes the same.
 //
 //   given   a  b  c  d  e        runs [a, b] [d, d] [c, c] [e, e]
 //   result  a  b  d  c  e
 //
-// An order is written as runs of the given one, each by the names of its first and its last node,
-// so that a few moves take a few words. Every node stays behind those that it depends on
-// (node_dependences.hpp): all numbers are the same to the last bit.
+// An order is written as runs of the given order, each by the names of its first and last node, so
+// that a few moves need only a short text. Every node stays after those that it depends on
+// (node_dependences.hpp), so that all results are the same to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,15 @@
 
 namespace stowage {
 
-/// The runs of an order that names nodes by their places in the given one. Precondition: a
-/// permutation.
+/// The runs of `order`, which lists node numbers. Precondition: it is a permutation.
 [[nodiscard]] std::vector<NodeRun> runs_of_order(const StepGraph& step,
                                                  const std::vector<std::int32_t>& order);
 
-/// Recorded in the settings (LoweringSettings::order). Comes after all other rewriting: which nodes
-/// are one micro-batch's is no longer said. An empty order: the step as it is. Linear in the nodes'
-/// arguments, but for sorting.
-/// Errors: the kernels are not our own executor's (other runtimes run their own order); the step
-/// has such an order already; the runs do not name each node once; a node would run before one that
-/// it depends on.
+/// Sets LoweringSettings::order. Must be the last rewrite, since StepGraph::micro_batch is lost. An
+/// empty order changes nothing. Linear in the nodes' arguments, except for sorting.
+/// Errors: the kernels are not our own executor's (other runtimes use their own order); the step
+/// already has such an order; the runs do not contain each node exactly once; a node would run
+/// before one that it depends on.
 [[nodiscard]] Result<StepGraph> with_order(StepGraph step, std::vector<NodeRun> order);
 
 }  // namespace stowage

@@ -114,8 +114,8 @@ void Offloading::find_forward() {
   }
 }
 
-// A list of saved tensors has their storages alone. The views are those that the operator's kernels
-// have of them; the same storage saved once more is its next view.
+// The list of saved tensors has only their storages. Their views are those of the operator's
+// kernels; if a storage is saved twice, the second one is its next view.
 TensorView Offloading::saved_view(const SavedTensor& saved, std::size_t again) const {
   std::vector<TensorView> views;
   const auto look = [&](const std::vector<TensorView>& arguments) {
@@ -300,6 +300,8 @@ std::size_t Offloading::last_backward() const {
   return last;
 }
 
+/// Adds the copies back from the host before the backward nodes that read them, holds them and the
+/// stash as long as the hooks do, and lets backward read the copies instead of the originals.
 void Offloading::unpack_all() {
   for (std::size_t u = 0; u < unpackings_.size(); ++u) {
     const Unpacking& unpacking = unpackings_[u];
@@ -313,7 +315,7 @@ void Offloading::unpack_all() {
       KernelNode node = copy_node(pack, "from_host", fetch_kernel, Phase::backward);
       node.writes = {contiguous_view(pack.fetched, pack.view.shape, pack.view.type)};
       before_.emplace(unpacking.first, std::move(node));
-      // What a region's second run saves again outlives the stash by itself.
+      // Tensors that a region's second run saves again outlive the stash anyway.
       if (!settings_.streams || pack.region >= 0) continue;
       const bool last = u + 1 == unpackings_.size();
       step_.nodes[last ? last_backward() : unpackings_[u + 1].last].holds.push_back(pack.fetched);

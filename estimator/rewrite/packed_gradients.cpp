@@ -23,7 +23,7 @@ class GradientPacks {
  public:
   explicit GradientPacks(StepGraph& step) : step_(step) {}
 
-  /// The nodes, whose ids follow those of the step; storages are added.
+  /// Makes the nodes, whose ids follow those of the step, and adds their storages.
   std::vector<KernelNode> make() {
     std::map<DataType, std::vector<TensorView>> by_type;
     for (const TensorView& gradient : step_.gradients) {
@@ -34,7 +34,7 @@ class GradientPacks {
     return nodes;
   }
 
-  /// By the replica's gradient: what the updates read in its place.
+  /// By the replica's gradient: the unpacked sum that the updates read instead.
   [[nodiscard]] const std::map<StorageId, StorageId>& summed() const { return summed_; }
 
  private:

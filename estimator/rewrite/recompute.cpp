@@ -47,7 +47,7 @@ class Recomputation {
     step_.storages.push_back(std::move(storage));
   }
 
-  // Of all that the group makes, when it begins to run again.
+  // Makes new storages for the group's results and temporaries, once for each second run.
   void make_copies(const Rerun& rerun) {
     const auto group = static_cast<std::size_t>(rerun.group);
     if (made_before_[group] == rerun.before) return;
@@ -60,7 +60,8 @@ class Recomputation {
     }
   }
 
-  // Of the first micro-batch, as all of `saved`.
+  // StepGraph::saved lists the first micro-batch only. Recomputed results leave it, and the inputs
+  // of recomputation join it.
   void change_saved() {
     std::set<StorageId> made, kept;
     for (const Rerun& rerun : schedule_) {
@@ -118,8 +119,8 @@ class Recomputation {
   StepGraph step_;
   const RerunGroups& groups_;
   const std::vector<Rerun>& schedule_;
-  std::vector<NodeId> made_before_;      // by group: where its latest copies begin
-  std::map<StorageId, StorageId> copy_;  // by a storage of the forward pass: the latest
+  std::vector<NodeId> made_before_;  // by group: the node before which its latest copies are made
+  std::map<StorageId, StorageId> copy_;  // by storage of the forward pass: its latest copy
 };
 
 std::string recomputation_problem(const StepGraph& step) {
@@ -133,6 +134,8 @@ std::string recomputation_problem(const StepGraph& step) {
 
 }  // namespace
 
+/// Finds the group of kernels of each value, schedules their second runs as late as possible,
+/// checks that their arguments are unchanged by then, and rewrites the step.
 Result<StepGraph> with_recomputation(StepGraph step, std::vector<RecomputedValue> values) {
   if (values.empty() || step.settings.mode != Mode::train) return step;
   const auto refused = [&](std::string_view why) {
@@ -167,7 +170,7 @@ Result<StepGraph> with_recomputation(StepGraph step, std::vector<RecomputedValue
     renewals.push_back({group, NodeId::of(node->second)});
   }
   const std::vector<Rerun> schedule = rerun_schedule(step, groups, chosen, renewals);
-  if (const Rerun* late = too_late(groups, schedule)) {
+  if (const Rerun* late = first_late_rerun(groups, schedule)) {
     return refused(
         fmt::format("what '{}' reads has changed by then", step.node(late->run.node).name));
   }

@@ -30,7 +30,7 @@ void renumber_convolutions(StepGraph& step) {
 
 namespace {
 
-/// Of whatever refers to storages, but for the bounds of the micro-batch's.
+/// Visits everything that refers to storages, except for the bounds of the micro-batch's storages.
 template <typename Move>
 void for_each_storage_id(StepGraph& step, Move move) {
   const auto move_views = [&](std::vector<TensorView>& views) {

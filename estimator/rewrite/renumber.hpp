@@ -1,4 +1,4 @@
-// What refers to a step's nodes, convolutions and storages by number, once these have moved.
+// Updates a step's references to nodes, convolutions and storages after these got new numbers.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,20 @@
 
 namespace stowage {
 
-/// Of storages and of the micro-batch. `place`: by node as it was, and one past the last.
+/// Updates the node numbers in storages and in StepGraph::micro_batch. `place`: the new number of
+/// each original node, and of the end.
 void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place);
 
-/// Convolutions in the order of the nodes that call them; one that is called twice is there twice.
+/// Rebuilds the list of convolutions in the order of the nodes that call them. One that two nodes
+/// call is duplicated.
 void renumber_convolutions(StepGraph& step);
 
-/// Storages that stand elsewhere: each at `place`, by storage as it was. The bounds of the
-/// micro-batch's storages are left as they are.
+/// Reorders the storages. `place`: the new number of each original storage. The bounds of the
+/// micro-batch's storages are not changed.
 void move_storages(StepGraph& step, const std::vector<StorageId>& place);
 
-/// Storages that become one. `into`: by storage, itself, or one that stays, with its name and
-/// properties. Those that stay keep their order and close up.
+/// Merges storages. `into`: for each storage itself, or a remaining one, whose name and properties
+/// are kept. The remaining storages keep their order and get consecutive numbers.
 void join_storages(StepGraph& step, const std::vector<StorageId>& into);
 
 }  // namespace stowage

@@ -22,12 +22,13 @@ bool writes_to(const KernelNode& node, StorageId id) {
                              [&](const TensorView& view) { return view.storage == id; });
 }
 
-/// Nothing that a kernel makes depends on the running statistics that it updates.
+/// Whether the kernel only updates the storage (running statistics), and none of its results
+/// depends on it.
 bool only_updates(const KernelNode& node, StorageId id) {
   return node.kernel == Kernel::batch_norm_forward && writes_to(node, id);
 }
 
-/// Each node with itself at first; those with a common root are one group.
+/// A union-find structure of nodes; nodes with a common root are one group.
 class Unions {
  public:
   explicit Unions(std::size_t size) : parent_(size) {
@@ -122,7 +123,7 @@ class Grouping {
     bar_writers(step_.output.storage);
   }
 
-  // What a kernel of a group reads from outside must be what it was, when it runs again.
+  // The inputs of a group from outside must be unchanged when it runs again.
   void check_reads(std::size_t n) {
     const KernelNode& node = step_.nodes[n];
     for (const TensorView& view : node.reads) {
@@ -214,7 +215,7 @@ std::vector<Rerun> rerun_schedule(const StepGraph& step, const RerunGroups& grou
   return schedule;
 }
 
-const Rerun* too_late(const RerunGroups& groups, const std::vector<Rerun>& schedule) {
+const Rerun* first_late_rerun(const RerunGroups& groups, const std::vector<Rerun>& schedule) {
   for (const Rerun& rerun : schedule) {
     const NodeId until = groups.groups[static_cast<std::size_t>(rerun.group)].until;
     if (until.valid() && until < rerun.before) return &rerun;

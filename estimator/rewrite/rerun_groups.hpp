@@ -1,9 +1,10 @@
-// Which kernels of the forward pass may run a second time, and which of them only together.
+// RerunGroups: the kernels of the forward pass that may run a second time, in groups of those that
+// must run together.
 //
-// A group is one kernel, or several that write a storage in common (a batch norm and the ReLU that
-// works in place on its result): what they make is made again by all of them, in their order.
-// Everything that a group makes is recomputed or nothing of it: a dropout's result and its mask,
-// a layer norm's result and its statistics. A batch norm's statistics are kept (second_run.hpp).
+// A group is one kernel, or several that write the same storage (a batch norm and a ReLU that works
+// in place on its result), which run again together in their order. Either all results of a group
+// are recomputed or none: a dropout's result and its mask, a layer norm's result and its
+// statistics. A batch norm's statistics are kept (second_run.hpp).
 #pragma once
 
 #include <cstdint>
@@ -16,47 +17,50 @@ namespace stowage {
 
 struct RerunGroup {
   std::vector<NodeId> nodes;     ///< ascending
-  std::vector<SecondRun> runs;   ///< how they run again
-  std::vector<StorageId> makes;  ///< transient storages, in the order of their first write
-  NodeId until;  ///< valid: this node overwrites what they read, so that they run again before it
+  std::vector<SecondRun> runs;   ///< how they run the second time
+  std::vector<StorageId> makes;  ///< its transient results, in the order of their first write
+  /// If valid: this node overwrites an input of the group, which must run again before it.
+  NodeId until;
 };
 
 struct RerunGroups {
-  std::vector<RerunGroup> groups;      ///< by their first node
-  std::vector<std::int32_t> group_of;  ///< by StorageId, whose group makes it; -1: none
+  std::vector<RerunGroup> groups;      ///< in the order of their first nodes
+  std::vector<std::int32_t> group_of;  ///< by StorageId: the group that makes it; -1: none
 };
 
-/// None makes what outlives the step, an input, the output or a loss; what backward overwrites;
-/// what a kernel outside the group has read before the group was done with it. No foreign or custom
-/// kernel is in one, nor one that changes what persists: but batch norm is, whose second run
-/// leaves the running statistics alone. Random kernels draw the same numbers again (their
-/// attribute `seed`). Linear in the step, but for sorting.
+/// No group makes a storage that outlives the step, an input, the output, a loss, or a storage that
+/// backward overwrites, or one that a kernel outside the group reads before the group has finished
+/// writing it. No group contains a foreign or custom kernel, or a kernel that changes a persistent
+/// storage; batch norm is allowed, as its second run does not update the running statistics. Random
+/// kernels draw the same numbers again (their attribute `seed`). Linear in the step, except for
+/// sorting.
 [[nodiscard]] RerunGroups rerun_groups(const StepGraph& step);
 
-/// What a group has made again is let go before a backward node.
+/// Before the node `before`, the recomputed results of a group are released, to be computed once
+/// more.
 struct Renewal {
   std::int32_t group = -1;
   NodeId before;
 };
 
-/// A kernel that runs again, before a node of the step as it was.
+/// A kernel that runs again, before a node of the original step.
 struct Rerun {
   NodeId before;
   SecondRun run;
   std::int32_t group = -1;
-  bool renews = false;  ///< its group has run again before, and that was let go
+  bool renews = false;  ///< not the group's first rerun: its results were released
 };
 
-/// Those of the chosen groups' kernels that backward needs, as late as it can wait: before the
-/// first backward node that reads what a group makes, the group runs again, and before it those
-/// chosen groups whose results it reads and that are not there; together in the order of the
-/// forward pass. A group runs again once, and once more for each renewal after which it is needed.
-/// `chosen`: by group.
+/// The reruns of the chosen groups, as late as possible. A group runs again before the first
+/// backward node that reads one of its results; before it run the chosen groups whose results it
+/// reads and that do not exist then; all in the order of the forward pass. A group runs again once,
+/// and once more for each renewal after which its results are needed. `chosen`: by group.
 [[nodiscard]] std::vector<Rerun> rerun_schedule(const StepGraph& step, const RerunGroups& groups,
                                                 const std::vector<bool>& chosen,
                                                 const std::vector<Renewal>& renewals = {});
 
-/// The first of the schedule that comes too late (RerunGroup::until); null: none does.
-[[nodiscard]] const Rerun* too_late(const RerunGroups& groups, const std::vector<Rerun>& schedule);
+/// The first rerun that is scheduled too late (after RerunGroup::until); null: there is none.
+[[nodiscard]] const Rerun* first_late_rerun(const RerunGroups& groups,
+                                            const std::vector<Rerun>& schedule);
 
 }  // namespace stowage

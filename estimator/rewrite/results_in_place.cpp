@@ -16,7 +16,7 @@ namespace stowage {
 
 namespace {
 
-/// Of a storage, with all that has become one with it.
+/// The uses of a storage and of those that were merged into it.
 struct Uses {
   std::int32_t first = -1, last = -1;  // nodes
   bool kept = false;                   // beyond its last use, or found by its own number
@@ -40,7 +40,7 @@ class Merging {
     find_kept();
   }
 
-  /// By storage: the one that it becomes one with, or itself.
+  /// By storage: the one that it is merged into, or itself.
   std::vector<StorageId> run() && {
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
       const KernelNode& node = step_.nodes[n];
@@ -95,7 +95,7 @@ class Merging {
     for (const ScriptVariable& variable : step_.micro_batch.variables) keep(variable.storage);
   }
 
-  /// Which of the node's arguments its result number `written` is to be written over.
+  /// The argument of the node that its result number `written` may overwrite.
   std::optional<std::size_t> overwritten(const KernelNode& node, std::int32_t at,
                                          std::size_t written) {
     const TensorView& result = node.writes[written];
@@ -109,20 +109,21 @@ class Merging {
     return std::nullopt;
   }
 
-  /// The node makes the storage of the result, which needs no place of its own.
+  /// Whether the node makes the result's storage, so that it can be merged.
   bool is_new(const KernelNode& node, std::int32_t at, const TensorView& result) {
     const Uses& of = uses(result.storage);
     return of.first == at && !of.kept && times_in(node.reads, result.storage) == 0 &&
            times_in(node.writes, result.storage) == 1;
   }
 
-  /// The model's output, in backward: no result of a training step, and never made again.
+  /// Whether it is the model's output, in backward: no result of a training step, and never
+  /// recomputed.
   [[nodiscard]] bool is_trained_output(const KernelNode& node, StorageId id) const {
     return node.phase == Phase::backward && id == step_.output.storage &&
            step_.storage(id).storage_class == StorageClass::activation;
   }
 
-  /// The node is the last that needs the argument.
+  /// Whether the node is the last that needs the argument.
   bool is_over(const KernelNode& node, std::int32_t at, const TensorView& argument) {
     const StorageId id = into_[argument.storage.index()];
     const Uses& of = uses(id);
@@ -148,7 +149,8 @@ class Merging {
            result.offset == Affine(0) && a.bytes == b.bytes && a.bytes == byte_count(argument);
   }
 
-  // What read the argument before reads a version that nobody else asks for.
+  // From here on only the result's readers count: earlier readers of the argument read a value that
+  // is then overwritten.
   void join(StorageId result, StorageId argument) {
     const StorageId id = into_[argument.index()];
     into_[result.index()] = id;

@@ -1,23 +1,24 @@
-// Kernels that write their result over an argument that nothing needs any more.
+// Lets kernels write their result over an argument that is not needed any more.
 //
 //   apart     dy = data(dz, w)   dx = relu_backward(y, dy)   dw = filter(x, dx)
 //   in place  dy = data(dz, w)   dy = relu_backward(y, dy)   dw = filter(x, dy)
 //
 // A kernel's signature says over which arguments it may write ("dx over dy", kernel_list.hpp). The
-// result's storage then becomes one with the argument's, under the argument's name, where
+// result's storage is then merged into the argument's, under the argument's name, if
 //
 // - the kernel is the last to use the argument's storage, under whatever view, and reads it once;
 // - both are activations, or gradients of such, and the views of both are whole storages of one
 //   shape and type;
-// - neither is an input, a loss, the output, saved by forward for backward, or a parameter's
-//   gradient, as it is or as it arrives: the argument would be lost, or the result be found
-//   elsewhere.
+// - neither is an input, a loss, the output, a tensor saved for backward, or a parameter's
+//   gradient, accumulated or arriving: these are needed later, or must keep their storage.
 //
-// Of a training step the output is no result, and it is never made again (rerun_groups.hpp): the
-// gradient that backward starts from may take its place. Other activations backward leaves alone.
+// The output of a training step is not a result of the step, and it is never recomputed
+// (rerun_groups.hpp), so the first gradient of backward may overwrite it. Backward overwrites no
+// other activations.
 //
-// What forward wrote over, backward can make again only together with what was written over it. So
-// a kernel of a training step's forward pass writes over what it alone reads.
+// If forward overwrites a value, the value and its replacement can only be recomputed together. So
+// a kernel in the forward pass of a training step overwrites an argument only if it is the only
+// reader.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -25,12 +26,12 @@
 
 namespace stowage {
 
-/// Sets LoweringSettings::in_place. Comes after checkpointed regions, whose kernels read again what
-/// enters them, and before all other rewriting, which keeps the storages that it finds. Every order
-/// of the nodes that is made of the result keeps readers of an argument before the kernel that
-/// writes over it (node_dependences.hpp). Linear in the step.
+/// Sets LoweringSettings::in_place. Must come after with_checkpoints(), since a region's kernels
+/// read its inputs again, and before all other rewrites, which keep the existing storages. Later
+/// changes of the order keep the readers of an argument before the kernel that overwrites it
+/// (node_dependences.hpp). Linear in the step.
 /// Errors: the kernels are not our own executor's; the step has several micro-batches, recomputed
-/// values, early updates or an order of its own; it works in place already.
+/// values, early updates or a changed order; this rewrite was already applied.
 [[nodiscard]] Result<StepGraph> with_results_in_place(StepGraph step);
 
 }  // namespace stowage

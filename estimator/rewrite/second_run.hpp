@@ -1,9 +1,9 @@
-// What kernels of the forward pass are when they run again for the backward pass.
+// SecondRun: the form in which a kernel of the forward pass runs again during backward.
 //
-// Most are what they were; random ones draw the numbers that they drew before. A batch norm takes
-// the batch's statistics that its first run made, which are kept since they are small, and passes
-// over its argument once where the first run passed twice. An activation that works in place on its
-// result is applied in the same pass:
+// Most kernels run unchanged; random ones draw the same numbers again. A batch norm uses the batch
+// statistics of its first run, which are kept because they are small, and reads its argument once,
+// where the first run reads it twice. An activation that works in place on its result is applied in
+// the same kernel:
 //
 //   first run   x, w, b, mean, var -> y, save_mean, save_invstd, mean, var     y -> y
 //   second run  x, w, b, save_mean, save_invstd -> y
@@ -19,18 +19,19 @@ namespace stowage {
 /// A kernel that runs again.
 struct SecondRun {
   NodeId node;
-  NodeId activation;  ///< valid: of a batch norm, applied to its result in the same pass
+  /// If valid: the activation of a batch norm that is applied in the same kernel.
+  NodeId activation;
   bool operator==(const SecondRun&) const = default;
 };
 
-/// Of nodes that run again together; ascending, as `nodes` are.
+/// The second runs of nodes that run again together. `nodes` and the result are ascending.
 [[nodiscard]] std::vector<SecondRun> second_runs(const StepGraph& step,
                                                  const std::vector<NodeId>& nodes);
 
-/// The node, with the storages, the name and the phase of the first run.
+/// The node of a second run, still with the storages, name and phase of the first run.
 [[nodiscard]] KernelNode node_of(const StepGraph& step, SecondRun run);
 
-/// Whether the second run makes again what the first wrote at this place of KernelNode::writes.
+/// Whether the second run writes the result at this index of KernelNode::writes again.
 [[nodiscard]] bool is_made_again(const KernelNode& first, std::size_t write);
 
 }  // namespace stowage

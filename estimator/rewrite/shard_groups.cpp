@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-/// Over 16-bit parameters the shards are fp32: param_dtype of MixedPrecisionPolicy.
+/// For 16-bit parameters the shards are fp32: param_dtype of MixedPrecisionPolicy.
 DataType kept_type(const ModelGraph& model, DataType type) {
   const bool is_half = is_floating_point(type) && element_size(type) == 2;
   return has_master_weights(model.precision) && is_half ? DataType::float32 : type;
@@ -141,8 +141,8 @@ void ShardGrouping::add_parameters() {
   }
 }
 
-// Padding makes a parameter of few rows as large as there are GPUs. In real numbers, which do not
-// overflow; past this all sizes of the group fit in 64 bits.
+// Padding rounds the rows of a parameter up to the number of GPUs. Computed in floating point,
+// which does not overflow; within this limit all sizes of the group fit in 64 bits.
 std::optional<Diagnostic> ShardGrouping::too_large(const ShardGroup& group) const {
   double bytes = 0;
   for (const ShardedParameter& parameter : group.parameters) {

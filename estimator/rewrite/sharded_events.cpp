@@ -1,4 +1,4 @@
-// What FSDP's events run and allocate: gathers, copies apart, reductions.
+// The kernels and storages of FSDP's events: gathers, copies to the parameters, reductions.
 #include <algorithm>
 
 #include "estimator/rewrite/full_sharding.hpp"
@@ -28,7 +28,8 @@ KernelNode& FullSharding::emit(std::size_t group, std::string_view what, std::st
   return nodes_.insert(std::move(node));
 }
 
-// A shard in the format that kernels read, on the GPU, where it is not so.
+// The shard on the GPU, in the format that kernels read; emits the copy and the cast that are
+// needed.
 TensorView FullSharding::bring(std::size_t group, const ShardedParameter& parameter, Phase phase,
                                std::int64_t stream) {
   const bool from_host = parallel_.offload != Offload::none;
@@ -50,7 +51,7 @@ TensorView FullSharding::bring(std::size_t group, const ShardedParameter& parame
   return node.writes.front();
 }
 
-// A gather on the streams of its own; nothing to do where it has begun or is not needed.
+// Starts a gather on its own stream, unless it has started or is not needed.
 void FullSharding::gather(std::size_t group, Phase phase) {
   GroupState& state = states_[group];
   const std::vector<ShardedParameter>& parameters = groups_[group].parameters;
@@ -101,13 +102,13 @@ void FullSharding::copy_apart(std::size_t group, Phase phase) {
     node.writes.push_back(
         flat(state.unsharded[i], parameters[i].shard * gpus(), parameters[i].gathered));
   }
-  // What was resharded among fewer is let go here: to_unsharded().
+  // The shards among fewer GPUs are released here: to_unsharded().
   for (const StorageId id : std::exchange(state.post_forward, {})) node.holds.push_back(id);
   if (phase == Phase::forward) waiting_buffer_ = state.buffer;
   state.buffer = {};
 }
 
-// A cast is a variable of the loop: it lives until the next parameter's.
+// A cast is a variable of the loop: it lives until the next parameter's cast.
 void FullSharding::copy_on_one_gpu(std::size_t group, Phase phase) {
   const std::vector<ShardedParameter>& parameters = groups_[group].parameters;
   StorageId previous;
@@ -128,6 +129,9 @@ void FullSharding::reshard(std::size_t group) {
   for (const StorageId id : std::exchange(states_[group].unsharded, {})) hold(id);
 }
 
+/// Copies the group's gradients into one buffer, reduces and scatters it, casts this GPU's part,
+/// and lets the gradients of the parameters be views of it; with offload they are copied to the
+/// host instead.
 void FullSharding::reduce(std::size_t group) {
   const ShardGroup& of = groups_[group];
   std::vector<const ShardedParameter*> parameters;

@@ -13,7 +13,7 @@ namespace stowage {
 
 namespace {
 
-/// What lower_update reads of a model: its parameters, here those of a shard.
+/// A model with only what lower_update reads: parameters, here the shards.
 ModelGraph model_of_shards(const ModelGraph& model, const std::vector<ShardGroup>& groups) {
   ModelGraph shards;
   shards.name = model.name;
@@ -46,7 +46,7 @@ void add_host_buffers(StepGraph& step, const std::vector<ShardGroup>& groups) {
   step.host_buffers = {std::move(parameters), std::move(gradients)};
 }
 
-// The update as it would run on shards of the GPU says what state the CPU keeps of them.
+// Lowers the update as if it ran on the GPU, to find the state that the CPU keeps for the shards.
 std::int64_t state_bytes(const StepGraph& step, const ModelGraph& shards,
                          const std::vector<ShardGroup>& groups,
                          const std::vector<TensorView>& views, std::int64_t& counters) {

@@ -23,7 +23,7 @@ bool is_filter(const StepGraph& step, const TensorView& view) {
          view.shape.size() > 2;
 }
 
-/// The copies that convolutions read, each made before the first that reads it.
+/// The contiguous copies that convolutions read, each made before its first reader.
 class ContiguousCopies {
  public:
   ContiguousCopies(StepGraph& step, bool images) : step_(step), images_(images) {}
@@ -124,7 +124,7 @@ void add_moments(StepGraph& step) {
   }
 }
 
-/// First in, first out: each node when all that it needs has run.
+/// First in, first out: each node runs when all nodes that it depends on have run.
 std::vector<std::int32_t> first_come_order(const StepGraph& step) {
   const std::vector<std::vector<std::int32_t>> before = node_dependences(step);
   std::vector<std::vector<std::int32_t>> readers(step.nodes.size());

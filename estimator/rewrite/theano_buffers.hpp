@@ -1,4 +1,5 @@
-// What a function that Keras compiles with Theano keeps beside what our own executor's step keeps.
+// Adds the memory that a function of Keras with Theano holds in addition to our own executor's
+// step.
 //
 //   filters    Keras 2 stores them as [height, width, in, out], whatever the images' format, and
 //              hands Theano a transposed view (theano_backend.py, _preprocess_conv2d_kernel). cuDNN
@@ -17,8 +18,8 @@
 //              update soon after its gradient, the copies of filters before anything else
 //   allow_gc   =False: every result stays to the end of the function, and until it runs again
 //
-// tests/reference/theano_graph.py reads updates, moments, order and turned filters off functions
-// that Theano compiled.
+// tests/reference/theano_graph.py reads updates, moments, order and transposed filters from
+// functions that Theano compiled.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -31,7 +32,7 @@ struct TheanoBuffers {
   bool keeps_intermediates = false;  ///< allow_gc=False
 };
 
-/// Linear in the step but for sorting. Errors: as with_order.
+/// Linear in the step, except for sorting. Errors: those of with_order().
 [[nodiscard]] Result<StepGraph> with_theano_buffers(StepGraph step, const TheanoBuffers& buffers);
 
 }  // namespace stowage

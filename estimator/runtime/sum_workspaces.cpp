@@ -79,7 +79,7 @@ std::vector<bool> summed_axes(const KernelNode& node) {
   }
 }
 
-Bytes workspace_of(const KernelNode& node, std::int64_t batch, const ThreadRoom& room) {
+Bytes workspace_of(const KernelNode& node, std::int64_t batch, const ThreadCapacity& room) {
   try {
     const std::optional<TensorSum> sum = tensor_sum(node, batch);
     return sum ? sum_scratch(*sum, room) : Bytes();
@@ -110,7 +110,7 @@ bool takes_sum_workspace(const StepGraph& graph, const KernelNode& node) {
 SizedStep with_sum_workspaces(SizedStep step, const Card& card) {
   const StepGraph& graph = *step.graph;
   if (!graph.kernel_set().dispatches_by_card) return step;
-  const ThreadRoom room{card.sm_count, resident_threads(card)};
+  const ThreadCapacity room{card.sm_count, resident_threads(card)};
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!step.engines[i].empty()) continue;
     const Bytes bytes = workspace_of(graph.nodes[i], step.batch, room);

@@ -50,7 +50,7 @@ class ProductFinder {
 
   [[nodiscard]] OperatorId maker(TensorId tensor) const { return model_.tensor(tensor).producer; }
 
-  /// Behind layers that give their input on.
+  /// The tensor behind layers that only pass their input on.
   [[nodiscard]] TensorId given_on(TensorId tensor) const {
     while (name_of(maker(tensor)) == "identity") tensor = model_.op(maker(tensor)).inputs[0];
     return tensor;
@@ -110,7 +110,8 @@ class ProductFinder {
     }
   }
 
-  /// repeat_kv: an axis of one, expanded, and joined with the heads.
+  /// repeat_kv: a new axis of length one, expanded, and merged with the heads. Returns the tensor
+  /// before it.
   TensorId before_repetition(TensorId heads, AttentionProducts& found) const {
     TensorId at = heads;
     const auto pass = [&](std::size_t axis) {
@@ -131,8 +132,8 @@ class ProductFinder {
     return at;
   }
 
-  /// Whether keys and values are there before the first of its operators, and lie as a cache has
-  /// them.
+  /// Whether keys and values are made before the first of its operators, and have the shape of a
+  /// cache.
   [[nodiscard]] bool is_whole(const AttentionProducts& found) const {
     for (const TensorId tensor : {found.query, found.key, found.value}) {
       if (model_.tensor(tensor).type.shape.size() != 4) return false;

@@ -1,10 +1,10 @@
-// Attention that a description writes as products around a softmax, as transformers'
-// eager_attention_forward runs it:
+// AttentionProducts: attention that a description writes as products around a softmax, as
+// transformers' eager_attention_forward runs it:
 //
 //   [repeat_kv] -> matmul(query, keys^T) -> scale [, tanh] -> add(mask) -> softmax ->
 //   matmul(values)
 //
-// It is causal where the mask is a `constant` that says so (`causal: true`, `window`).
+// It is causal if the mask is a `constant` with `causal: true` or a `window`.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@
 namespace stowage {
 
 struct AttentionProducts {
-  TensorId query, key, value;  ///< four axes; keys and values with their own heads
+  TensorId query, key, value;  ///< with four axes; keys and values before their heads are repeated
   bool is_causal = false;
-  TensorId mask;     ///< the constant; none: it is not causal
-  TensorId weights;  ///< what the values are multiplied by
+  TensorId mask;     ///< the mask's constant; none: not causal
+  TensorId weights;  ///< the softmax's result, which is multiplied by the values
   TensorId result;
   std::int64_t window = 0;            ///< 0: none
-  std::vector<OperatorId> operators;  ///< of keys and values, products and what is between them
-  /// What has an axis for the keys: a tensor, and which of its axes.
+  std::vector<OperatorId> operators;  ///< all operators from repeat_kv to the last product
+  /// The tensors that have an axis for the keys, and the number of that axis.
   std::vector<std::pair<TensorId, std::size_t>> by_keys;
 
   [[nodiscard]] OperatorId first() const { return operators.front(); }
 };
 
-/// In the order of their operators, which for each are ascending.
+/// All such attentions, in execution order; `operators` is ascending.
 [[nodiscard]] std::vector<AttentionProducts> attention_products(const ModelGraph& model);
-/// Those of them that are causal.
+/// Only the causal ones.
 [[nodiscard]] std::vector<AttentionProducts> causal_products(const ModelGraph& model);
 
 }  // namespace stowage

@@ -40,7 +40,7 @@ bool has_causal_mask(const ModelGraph& model) {
   });
 }
 
-Diagnostic why_not_causal(const Operator& products, bool masks) {
+Diagnostic causal_refusal(const Operator& products, bool masks) {
   return {.message = fmt::format("the attention '{}' is written as products, and no mask says that "
                                  "it hides later tokens, so that keys and values cannot be kept "
                                  "from token to token",
@@ -52,7 +52,9 @@ Diagnostic why_not_causal(const Operator& products, bool masks) {
 
 }  // namespace
 
-std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder) {
+/// Checks attention that is written as products, then each operator that the output needs; at least
+/// one attention must be causal.
+std::optional<Diagnostic> serving_refusal(const ModelGraph& model, bool has_encoder) {
   const std::vector<bool> needed = leads_to_output(model);
   bool any_causal = false;
   for (const AttentionProducts& products : attention_products(model)) {
@@ -62,7 +64,7 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encod
       continue;
     }
     if (has_encoder) continue;
-    return why_not_causal(model.op(products.operators.back()), has_causal_mask(model));
+    return causal_refusal(model.op(products.operators.back()), has_causal_mask(model));
   }
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
@@ -103,14 +105,14 @@ std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encod
                       in_words(Cure::one_attention_call))};
 }
 
-std::optional<Diagnostic> why_not_cached(const ModelGraph& model, const Attended& attended,
-                                         const CachedAttention& sizes,
-                                         const ServingSettings& settings, const CachePass& pass) {
+std::optional<Diagnostic> caching_refusal(const ModelGraph& model, const ModelAttention& attended,
+                                          const CachedAttention& sizes,
+                                          const ServingSettings& settings, const CachePass& pass) {
   const auto refused = [&](std::string message, std::string hint) {
     return Diagnostic{
         .message = std::move(message), .span = attended.span, .hint = std::move(hint)};
   };
-  if (is_cut_by_chunks(sizes, settings, pass)) {
+  if (chunks_exceed_window(sizes, settings, pass)) {
     return refused(fmt::format("prompts in chunks fill a static cache past the window of '{}', "
                                "{} tokens, which is not served",
                                attended.name, sizes.window),

@@ -1,4 +1,4 @@
-// Why a model, or one of its attentions, is not served with a cache.
+// The reasons why a model, or one of its attentions, cannot be served with a cache.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace stowage {
 
-/// By operator: whether the model's output needs it.
+/// By operator: whether the model's output depends on it.
 [[nodiscard]] std::vector<bool> leads_to_output(const ModelGraph& model);
 
-/// `has_encoder`: attention that is not causal is an encoder's, or reads one.
-[[nodiscard]] std::optional<Diagnostic> why_not_served(const ModelGraph& model, bool has_encoder);
+/// `has_encoder`: attention that is not causal belongs to an encoder, or reads one.
+[[nodiscard]] std::optional<Diagnostic> serving_refusal(const ModelGraph& model, bool has_encoder);
 
-[[nodiscard]] std::optional<Diagnostic> why_not_cached(const ModelGraph& model,
-                                                       const Attended& attended,
-                                                       const CachedAttention& sizes,
-                                                       const ServingSettings& settings,
-                                                       const CachePass& pass);
+[[nodiscard]] std::optional<Diagnostic> caching_refusal(const ModelGraph& model,
+                                                        const ModelAttention& attended,
+                                                        const CachedAttention& sizes,
+                                                        const ServingSettings& settings,
+                                                        const CachePass& pass);
 
 }  // namespace stowage

@@ -13,7 +13,7 @@ bool is_causal_attention(const Operator& op) {
          (op.attributes.boolean("causal") || op.attributes.integer("window") > 0);
 }
 
-Attended attended_by(const Operator& op) {
+ModelAttention model_attention(const Operator& op) {
   return {.name = op.name,
           .query = op.inputs[0],
           .key = op.inputs[1],
@@ -22,7 +22,7 @@ Attended attended_by(const Operator& op) {
           .span = op.span};
 }
 
-Attended attended_by(const AttentionProducts& products, const ModelGraph& model) {
+ModelAttention model_attention(const AttentionProducts& products, const ModelGraph& model) {
   const Operator& last = model.op(model.tensor(products.result).producer);
   return {.name = last.name,
           .query = products.query,
@@ -43,8 +43,8 @@ CachedAttention cached_attention(const Shape& query, const Shape& key, std::int6
   const std::int64_t seen = is_cut ? window : context;
   sizes.kept = cached_tokens(std::min(seen, context), settings);
   const std::int64_t all = pass.past + sizes.tokens;
-  // The prompt is quantised whole. A step's peak is the highest where its token is the last that is
-  // kept as computed, so that all are quantised anew.
+  // The whole prompt is quantised. The peak is highest in the step whose token fills the residual
+  // length, since then all tokens are quantised again.
   if (settings.cache == CacheKind::quantised && is_packed(settings.format) && pass.past > 0) {
     sizes.newest = std::min(settings.residual - 1, pass.past - 1);
   }
@@ -68,8 +68,8 @@ CachedAttention cached_attention(const Shape& query, const Shape& key, std::int6
   return sizes;
 }
 
-bool is_cut_by_chunks(const CachedAttention& sizes, const ServingSettings& settings,
-                      const CachePass& pass) {
+bool chunks_exceed_window(const CachedAttention& sizes, const ServingSettings& settings,
+                          const CachePass& pass) {
   return settings.cache == CacheKind::static_ && sizes.window > 0 && pass.past > 0 &&
          sizes.tokens > 1 && pass.past + sizes.tokens > sizes.kept;
 }

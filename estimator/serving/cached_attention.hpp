@@ -1,4 +1,4 @@
-// One attention's sizes in a pass over a cache.
+// CachedAttention: the sizes of one attention in a serving pass.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,19 @@
 
 namespace stowage {
 
-/// The tokens that a model is run over.
+/// A serving pass: the tokens that are already cached.
 struct CachePass {
-  std::int64_t past = 0;   ///< of each user, cached before
-  std::int64_t users = 0;  ///< whose caches lie beside those of the batch, these included; 0: none
-  /// Attention that is not causal is an encoder's or reads one, and stays as it is
+  std::int64_t past = 0;  ///< tokens of each user that are already cached
+  /// All users whose caches are in memory, including those of the batch; 0: only those of the
+  /// batch.
+  std::int64_t users = 0;
+  /// Attention that is not causal belongs to an encoder or reads one, and is not changed
   /// (encoder_decoder.hpp).
   bool has_encoder = false;
 };
 
-/// An attention, in one call or in products.
-struct Attended {
+/// An attention of a model, written as one operator or as products.
+struct ModelAttention {
   std::string name;
   TensorId query, key, value;
   std::int64_t window = 0;
@@ -28,19 +30,20 @@ struct Attended {
 };
 
 /// `op`: scaled_dot_product_attention.
-[[nodiscard]] Attended attended_by(const Operator& op);
-[[nodiscard]] Attended attended_by(const AttentionProducts& products, const ModelGraph& model);
+[[nodiscard]] ModelAttention model_attention(const Operator& op);
+[[nodiscard]] ModelAttention model_attention(const AttentionProducts& products,
+                                             const ModelGraph& model);
 [[nodiscard]] bool is_attention(const Operator& op);
 [[nodiscard]] bool is_causal_attention(const Operator& op);
 
 struct CachedAttention {
   std::int64_t heads = 0, key_heads = 0;
-  std::int64_t tokens = 0;  ///< new ones, which are its queries
+  std::int64_t tokens = 0;  ///< new tokens, which are the queries
   std::int64_t window = 0;  ///< 0: none
-  std::int64_t kept = 0;    ///< tokens of a user that the cache has room for
-  std::int64_t read = 0;    ///< keys that attention reads
-  std::int64_t newest = 0;  ///< cached tokens that a quantised cache keeps as computed
-  bool masked = false;      ///< in one call of PyTorch's; products have a mask always
+  std::int64_t kept = 0;    ///< tokens of a user for which the cache has room
+  std::int64_t read = 0;    ///< number of keys that attention reads
+  std::int64_t newest = 0;  ///< newest cached tokens, which a quantised cache does not quantise
+  bool masked = false;      ///< PyTorch's operator gets a mask; products always have one
 };
 
 /// `query`, `key`: [batch, heads, tokens, features]
@@ -48,8 +51,8 @@ struct CachedAttention {
                                                std::int64_t window, const ServingSettings& settings,
                                                const CachePass& pass);
 
-/// Prompts in chunks that fill a static cache past the window.
-[[nodiscard]] bool is_cut_by_chunks(const CachedAttention& sizes, const ServingSettings& settings,
-                                    const CachePass& pass);
+/// Whether prompts in chunks write more tokens to a static cache than its window holds.
+[[nodiscard]] bool chunks_exceed_window(const CachedAttention& sizes,
+                                        const ServingSettings& settings, const CachePass& pass);
 
 }  // namespace stowage

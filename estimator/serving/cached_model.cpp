@@ -54,7 +54,7 @@ class CachedModel {
   }
 
  private:
-  // The decoder's forward() has its masks until it returns the last hidden states.
+  // The decoder's forward() holds its masks until it returns the last hidden states.
   void hold_masks(const Operator& last) {
     if (widened_.empty() || settings_.cache == CacheKind::paged) return;
     std::vector<TensorId> held{hidden_};
@@ -63,7 +63,7 @@ class CachedModel {
                 {model_.tensor(hidden_).type}, last.span);
   }
 
-  /// The mask of numbers that the operator makes, or gives on.
+  /// The mask of numbers that the operator makes or passes on.
   [[nodiscard]] TensorId masked_by(const Operator& op) const {
     if (op.outputs.empty()) return {};
     TensorId made = op.outputs[0];
@@ -76,7 +76,7 @@ class CachedModel {
     return {};
   }
 
-  // Leaves out what made a mask that the cache's own has taken the place of.
+  // Leaves out the operators of a mask that the cache's mask replaces.
   [[nodiscard]] ModelGraph without_replaced_masks(const ModelGraph& served) const {
     const std::vector<bool> before = leads_to_output(model_), now = leads_to_output(served);
     std::vector<bool> was_needed(served.tensors.size());
@@ -92,7 +92,7 @@ class CachedModel {
     return std::move(kept).finish();
   }
 
-  // The layer that makes the logits: the last linear one, behind which each position is alone.
+  // The layer that makes the logits: the last linear one, after which positions are independent.
   void find_head() {
     TensorId at = model_.output;
     while (model_.tensor(at).producer.valid()) {
@@ -134,7 +134,7 @@ class CachedModel {
     }
   }
 
-  [[nodiscard]] CachedAttention sizes_of(const Attended& attended) const {
+  [[nodiscard]] CachedAttention sizes_of(const ModelAttention& attended) const {
     return cached_attention(model_.tensor(attended.query).type.shape,
                             model_.tensor(attended.key).type.shape, attended.window, settings_,
                             pass_);
@@ -155,7 +155,7 @@ class CachedModel {
     return serving_rows::paged_cache();
   }
 
-  std::vector<TensorId> add_cache(const Attended& attended, const CachedAttention& sizes) {
+  std::vector<TensorId> add_cache(const ModelAttention& attended, const CachedAttention& sizes) {
     Attributes attributes;
     attributes.set("past", pass_.past);
     attributes.set("kept", sizes.kept);
@@ -201,7 +201,7 @@ class CachedModel {
   }
 
   std::optional<Diagnostic> cache(const Operator& op) {
-    const Attended attended = attended_by(op);
+    const ModelAttention attended = model_attention(op);
     const CachedAttention sizes = sizes_of(attended);
     const bool has_mask = op.inputs.size() > 3;
     if (has_mask && !is_own_mask(op, sizes) && !is_bias_of_a_token(op, sizes)) {
@@ -213,7 +213,7 @@ class CachedModel {
           .span = op.span,
           .hint = pass_.has_encoder && !grows ? hint_of(Cure::growing_cache) : std::string()};
     }
-    if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+    if (auto problem = caching_refusal(model_, attended, sizes, settings_, pass_)) return problem;
     const std::vector<TensorId> cached = add_cache(attended, sizes);
     if (settings_.cache == CacheKind::paged) {
       read_blocks(attended, cached, op.outputs[0], op.attributes);
@@ -223,8 +223,8 @@ class CachedModel {
     return std::nullopt;
   }
 
-  void read_blocks(const Attended& attended, const std::vector<TensorId>& cached, TensorId result,
-                   Attributes attributes) {
+  void read_blocks(const ModelAttention& attended, const std::vector<TensorId>& cached,
+                   TensorId result, Attributes attributes) {
     attributes.set("implementation", std::string("flash"));
     editor_.keep({.name = attended.name,
                   .row = &serving_rows::paged_attention(),
@@ -234,12 +234,12 @@ class CachedModel {
                   .span = attended.span});
   }
 
-  // Masks of numbers are made before the first layer, over all that a layer reads.
+  // Masks of numbers are made before the first layer, over all keys that a layer reads.
   std::optional<Diagnostic> widen_masks() {
     for (const AttentionProducts& products : products_) {
-      const Attended attended = attended_by(products, model_);
+      const ModelAttention attended = model_attention(products, model_);
       const CachedAttention sizes = sizes_of(attended);
-      if (auto problem = why_not_cached(model_, attended, sizes, settings_, pass_)) return problem;
+      if (auto problem = caching_refusal(model_, attended, sizes, settings_, pass_)) return problem;
       const auto [known, is_new] = widened_.emplace(products.mask, sizes.read);
       if (!is_new && known->second != sizes.read) {
         return Diagnostic{
@@ -254,7 +254,7 @@ class CachedModel {
 
   // An operator of an attention in products.
   void cache_products(OperatorId at, const AttentionProducts& products) {
-    const Attended attended = attended_by(products, model_);
+    const ModelAttention attended = model_attention(products, model_);
     const CachedAttention sizes = sizes_of(attended);
     if (at == products.first()) cached_ = add_cache(attended, sizes);
     if (settings_.cache != CacheKind::paged) return rewired_.put(at, cached_, sizes.read);
@@ -262,12 +262,12 @@ class CachedModel {
     if (is_last) read_blocks(attended, cached_, products.result, {});
   }
 
-  // A window's mask that the description gives is of the pass's own tokens.
+  // A window's mask in the description covers only the tokens of the pass.
   [[nodiscard]] bool is_own_mask(const Operator& op, const CachedAttention& sizes) const {
     return sizes.window > 0 && model_.tensor(op.inputs[3]).type.type == DataType::boolean;
   }
 
-  // A bias over all that a single query reads, where the cache has no mask beside it.
+  // A bias over all keys of a single query, if the cache needs no mask.
   [[nodiscard]] bool is_bias_of_a_token(const Operator& op, const CachedAttention& sizes) const {
     const TensorType& bias = model_.tensor(op.inputs[3]).type;
     return pass_.has_encoder && !sizes.masked && sizes.tokens == 1 &&
@@ -336,7 +336,7 @@ class CachedModel {
 
 Result<ModelGraph> with_cache(const ModelGraph& model, const ServingSettings& settings,
                               const CachePass& pass) {
-  if (auto problem = why_not_served(model, pass.has_encoder)) return failure(*std::move(problem));
+  if (auto problem = serving_refusal(model, pass.has_encoder)) return failure(*std::move(problem));
   return CachedModel(model, settings, pass).build();
 }
 

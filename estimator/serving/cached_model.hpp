@@ -1,19 +1,19 @@
-// A causal language model's graph as it is served: with a cache behind each of its attentions.
+// Rewrites a causal language model's graph for serving: adds a cache to each of its attentions.
 //
-//   ModelGraph read with so many positions as a pass takes -> with_cache -> ModelGraph
+//   ModelGraph read with the number of tokens of a pass -> with_cache -> ModelGraph
 //
-// Each attention that is causal (`causal`, or a `window`) reads a cache in place of the keys and
-// values that the pass makes, with the new ones written into it (serving_rows.hpp). Heads that
-// several query heads share are cached once, and a sliding window keeps min(window, context)
-// tokens. A pass of several positions computes the logits of the last one alone, as transformers'
-// logits_to_keep and vLLM do. What attention needs beside it follows the kind of cache:
+// The keys and values of each causal attention (`causal`, or a `window`) are written into a cache,
+// and the attention reads the cache (serving_rows.hpp). Heads that several query heads share are
+// cached once, and a sliding window keeps min(window, context) tokens. A pass over several tokens
+// computes only the logits of the last one, as transformers' logits_to_keep and vLLM do. Further
+// tensors depend on the kind of cache:
 //
 //   dynamic, static   transformers: a mask where it makes one (masking_utils.py), and with it the
 //                     shared heads repeated, or packed with a single query (sdpa_attention.py)
 //   paged             neither
 //
-// Attention that is written as products (attention_products.hpp) stays so, over all that the cache
-// gives, with a mask of numbers; of a paged cache, the server's own attention takes its place.
+// Attention that is written as products (attention_products.hpp) remains so, over all keys of the
+// cache and with a mask of numbers; with a paged cache it is replaced by the server's attention.
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"
@@ -23,10 +23,10 @@
 
 namespace stowage {
 
-/// `model`: read with as many positions as the pass takes. Lowers for PyTorch's kernels, for
-/// inference. Errors: no causal attention; attention that is not causal, or with a bias of its own;
-/// recurrent layers, which keep another state; a window that a static cache is filled past chunk by
-/// chunk.
+/// `model`: read with the pass's number of tokens as its sequence length. The result can only be
+/// lowered for inference with PyTorch's kernels. Errors: no causal attention; an attention that is
+/// not causal or has a bias; recurrent layers, which have another state; chunks that exceed the
+/// window of a static cache.
 [[nodiscard]] Result<ModelGraph> with_cache(const ModelGraph& model,
                                             const ServingSettings& settings, const CachePass& pass);
 

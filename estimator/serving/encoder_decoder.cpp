@@ -35,7 +35,7 @@ std::vector<bool> decoded_tensors(const ModelGraph& model,
   return decoded;
 }
 
-/// Marks what leads to the tensor.
+/// Marks the operators on which the tensor depends.
 void mark_sources(const ModelGraph& model, TensorId of, std::vector<bool>& marked) {
   std::vector<TensorId> waiting{of};
   while (!waiting.empty()) {
@@ -48,7 +48,7 @@ void mark_sources(const ModelGraph& model, TensorId of, std::vector<bool>& marke
   }
 }
 
-/// From keys backwards to what several layers read: the encoder's states.
+/// Goes from the keys backwards to the tensor that several layers read: the encoder's states.
 TensorId states_behind(const ModelGraph& model, TensorId keys) {
   std::vector<int> readers(model.tensors.size());
   for (const Operator& op : model.operators) {
@@ -119,7 +119,8 @@ class DecodingStep {
     }
   }
 
-  // Keys are the cached ones and the new one; of attention to the encoder, all of the encoder's.
+  // The number of keys: the cached ones and the new one; in cross-attention all positions of the
+  // encoder.
   std::optional<Diagnostic> widen_biases(ModelGraph& decoder) {
     for (std::size_t i = 0; i < decoder.operators.size(); ++i) {
       const Operator& op = decoder.operators[i];
@@ -201,26 +202,26 @@ class DecodingStep {
 
   void cross(const Operator& op) {
     Operator attention = op;
-    const std::vector<TensorId> cached = cached_cross(attended_by(op));
+    const std::vector<TensorId> cached = cached_cross(model_attention(op));
     attention.inputs[1] = cached[0];
     attention.inputs[2] = cached[1];
     editor_.keep(attention);
   }
 
   void cross_products(OperatorId at, const AttentionProducts& products) {
-    if (at == products.first()) cached_ = cached_cross(attended_by(products, decoded_));
+    if (at == products.first()) cached_ = cached_cross(model_attention(products, decoded_));
     of_decoder_.put(at, cached_, parts_.length);
   }
 
-  std::vector<TensorId> cached_cross(const Attended& attended) {
+  std::vector<TensorId> cached_cross(const ModelAttention& attended) {
     return past_ > 0 ? held_cache(attended) : written_cache(attended);
   }
 
-  [[nodiscard]] std::vector<TensorType> cached_types(const Attended& attended) const {
+  [[nodiscard]] std::vector<TensorType> cached_types(const ModelAttention& attended) const {
     return {encoded_.tensor(attended.key).type, encoded_.tensor(attended.value).type};
   }
 
-  std::vector<TensorId> written_cache(const Attended& attended) {
+  std::vector<TensorId> written_cache(const ModelAttention& attended) {
     Attributes attributes;
     attributes.set("past", std::int64_t{0});
     attributes.set("kept", parts_.length);
@@ -234,7 +235,7 @@ class DecodingStep {
                        cached_types(attended), attended.span);
   }
 
-  std::vector<TensorId> held_cache(const Attended& attended) {
+  std::vector<TensorId> held_cache(const ModelAttention& attended) {
     Attributes attributes;
     attributes.set("counts", settings_.cache == CacheKind::static_);
     return editor_.add(attended.name + ".cache", serving_rows::held_cache(), std::move(attributes),

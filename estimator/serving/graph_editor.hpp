@@ -1,4 +1,5 @@
-// GraphEditor: a model's graph written anew, operator by operator, with others between them.
+// GraphEditor: builds a changed copy of a model's graph, operator by operator, with new operators
+// between the existing ones.
 #pragma once
 
 #include <functional>
@@ -13,14 +14,14 @@ namespace stowage {
 
 class GraphEditor {
  public:
-  /// The model without its operators; its tensors keep their numbers.
+  /// Starts from the model without its operators; tensors keep their numbers.
   explicit GraphEditor(const ModelGraph& model);
 
-  /// The next operator of the order, as it is. One that is written without a path takes that of the
-  /// model's own operator that it is called after: "attention" of "attention.cache".
+  /// Appends an operator. If it has no path, it gets that of the model's operator after which it is
+  /// named: that of "attention" for "attention.cache".
   void keep(Operator op);
 
-  /// A new operator behind the last one, with an output for each type.
+  /// Appends a new operator with one output for each type.
   std::vector<TensorId> add(std::string name, const OperatorRow& row, Attributes attributes,
                             std::vector<TensorId> inputs, std::vector<TensorType> outputs,
                             const SourceSpan& span);
@@ -29,14 +30,14 @@ class GraphEditor {
   void set_type(TensorId id, TensorType type) { model_.tensors[id.index()].type = std::move(type); }
   void set_output(TensorId id) { model_.output = id; }
 
-  /// The graph, each tensor with its producer.
+  /// The finished graph, with the producer of each tensor set.
   [[nodiscard]] ModelGraph finish() &&;
 
  private:
   [[nodiscard]] std::string path_of(std::string_view name) const;
 
   ModelGraph model_;
-  std::map<std::string, std::string, std::less<>> paths_;  // by name, where there is one
+  std::map<std::string, std::string, std::less<>> paths_;  // by name; only of operators with a path
 };
 
 }  // namespace stowage

@@ -87,12 +87,12 @@ class PackedCache {
     return lowering_.new_tensor(name, shape, type, of);
   }
 
-  /// Groups of elements that share a scale, a row each.
+  /// The elements as one row per group that shares a scale.
   [[nodiscard]] Affine groups_of(const Shape& shape) const {
     return quotient(element_count(shape), Affine(attribute("group")));
   }
 
-  /// Rows of bytes: of an odd number of groups the last row is not full.
+  /// The number of rows of packed bytes; with an odd number of groups the last row is not full.
   [[nodiscard]] Affine packed_rows(const Affine& groups) const {
     const std::int64_t in_byte = bits_of_byte / attribute("bits");
     if (divides(Affine(in_byte), groups)) return quotient(groups, Affine(in_byte));
@@ -101,7 +101,7 @@ class PackedCache {
 
   [[nodiscard]] DataType computed_type(int input) const { return lowering_.input(input).type; }
 
-  // MaxOptimizer, quantize_affine, pack_weights. `held`: what the caller holds.
+  // MaxOptimizer, quantize_affine, pack_weights. `held`: storages that the caller holds.
   Packed quantise(const std::string& name, const TensorView& states,
                   const std::vector<StorageId>& held) {
     const auto emit = [&](Kernel kernel, const std::string& what, KernelArguments reads,
@@ -163,7 +163,7 @@ class PackedCache {
     return data;
   }
 
-  // QBitsDequantizer; what is packed stays, or is let go of when all is packed anew.
+  // QBitsDequantizer. The packed bytes are kept, or released if everything is packed again.
   Restored restored(const std::string& name, int input, std::int64_t tokens) {
     Restored result{.name = name, .input = input, .packed = {}, .view = {}};
     const Shape shape = of_tokens(lowering_.output_type(input).shape, tokens);
@@ -258,7 +258,7 @@ TensorView in_fp8(OperatorLowering& lowering, const std::string& name, const Ten
   return bytes;
 }
 
-// The largest of a layer's keys, then of its values, says their scale.
+// The scale of a layer's keys, and that of its values, is computed from their maximum.
 void start_fp8(OperatorLowering& lowering) {
   for (int i = 0; i < 2; ++i) {
     const std::string name = i == 0 ? "keys" : "values";
@@ -281,6 +281,8 @@ void start_fp8(OperatorLowering& lowering) {
   }
 }
 
+/// Quantises the new keys and values by the scales of the first step, joins them with the cached
+/// bytes, and restores all of them in the computed type.
 void forward_fp8(OperatorLowering& lowering) {
   const std::int64_t past = lowering.attributes().integer("past");
   if (past == 0) return start_fp8(lowering);
@@ -300,7 +302,7 @@ void forward_fp8(OperatorLowering& lowering) {
     fresh.push_back(in_fp8(lowering, name + ".new", lowering.input(i), scales[at], held));
     held.push_back(fresh.back().storage);
   }
-  // update() has the old bytes and the new ones in variables to its end.
+  // update() holds the old and the new bytes in variables to its end.
   held.insert(held.end(), {before[0].storage, before[1].storage});
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);

@@ -1,7 +1,8 @@
-// Attention in products, written into another graph over the keys and values of a cache, with what
-// transformers' Python holds meanwhile: eager_attention_forward and its caller have the query, and
-// keys and values before and after their heads are repeated, in variables until it returns; a layer
-// has the weights in `_` until it returns, by the last sum before the next attention.
+// RewiredProducts: copies attention that is written as products into another graph, where it reads
+// the keys and values of a cache. It also models the variables of transformers' Python code:
+// eager_attention_forward and its caller hold the query, and the keys and values before and after
+// their heads are repeated, until the function returns. A layer holds the weights in `_` until it
+// returns, which is at the last sum before the next attention.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +17,20 @@ namespace stowage {
 
 class RewiredProducts {
  public:
-  /// All but `editor` outlive it unchanged. `within`: by operator, where `products` stand; empty:
-  /// anywhere.
+  /// The arguments must outlive it, and only `editor` may change. `within`: by operator, whether
+  /// `products` may contain it; empty: all.
   RewiredProducts(const ModelGraph& model, const std::vector<AttentionProducts>& products,
                   GraphEditor& editor, const std::vector<bool>& within = {});
 
-  /// The attention that the operator is a part of; none: nullptr.
+  /// The attention that contains the operator; nullptr: there is none.
   [[nodiscard]] const AttentionProducts* part_of(OperatorId op) const;
 
-  /// The next operator, a part of an attention; its keys are so many of `cached`, keys and values.
+  /// Appends an operator of an attention that reads `keys` tokens of `cached`, which are keys and
+  /// values.
   void put(OperatorId op, const std::vector<TensorId>& cached, std::int64_t keys);
-  /// After each operator that is kept.
+  /// Must be called after each appended operator.
   void after(OperatorId op);
-  /// The operator, whose result has so many keys on the axis.
+  /// Appends the operator, with `keys` as the length of that axis of its result.
   void put_widened(const Operator& op, std::size_t axis, std::int64_t keys);
 
  private:
@@ -39,7 +41,7 @@ class RewiredProducts {
   GraphEditor& editor_;
   std::map<OperatorId, const AttentionProducts*> parts_;       // by operator
   std::map<OperatorId, const AttentionProducts*> block_ends_;  // by a layer's last sum
-  TensorId keys_multiplied_;                                   // by its queries, with all heads
+  TensorId keys_multiplied_;  // the keys in the product with the queries, with all heads
 };
 
 }  // namespace stowage

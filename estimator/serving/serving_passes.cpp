@@ -14,7 +14,7 @@ namespace stowage {
 
 namespace {
 
-/// What a prefill takes.
+/// The sizes of a prefill pass.
 struct Prefill {
   std::int64_t batch = 1, tokens = 1;
 };
@@ -43,8 +43,8 @@ Result<ServingPass> pass_over(const ModelAtLength& read, const ServingSettings& 
   return pass;
 }
 
-std::optional<Diagnostic> why_no_encoder(const std::string& model, const ServingSettings& settings,
-                                         std::int64_t fixed) {
+std::optional<Diagnostic> encoder_refusal(const std::string& model, const ServingSettings& settings,
+                                          std::int64_t fixed) {
   if (settings.cache == CacheKind::paged) {
     return Diagnostic{
         .message = fmt::format("'{}' is an encoder-decoder, which a paged cache does not serve: "
@@ -76,7 +76,7 @@ Result<ServingPasses> encoder_decoder_passes(const ModelAtLength& read, const Mo
   const auto decoder = read(1);
   if (!decoder) return tl::unexpected(decoder.error());
   const std::int64_t fixed = fixed_encoder_length(*decoder);
-  if (auto problem = why_no_encoder(whole.name, settings, fixed)) {
+  if (auto problem = encoder_refusal(whole.name, settings, fixed)) {
     return failure(*std::move(problem));
   }
   const std::int64_t length =

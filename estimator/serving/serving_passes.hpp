@@ -1,6 +1,6 @@
-// The two passes of serving: which tokens they take of which users, and the model over them.
+// ServingPasses: the two passes of serving: their tokens and users, and the model of each.
 //
-//   prefill   the last tokens of prompts that fill the context; with a chunk the last chunk, whose
+//   prefill   the prompts that fill the context; with a prefill chunk the last chunk, whose
 //             keys are the most. A paged cache is filled `prefill_chunk` tokens a step, of as many
 //             users as that takes (vLLM's chunked prefill); the others by all users at once
 //             (generate() of transformers, its `prefill_chunk_size` where there is a chunk)
@@ -19,14 +19,14 @@
 
 namespace stowage {
 
-/// Reads the model for sequences of so many positions.
+/// Reads the model for sequences of `positions` tokens.
 using ModelAtLength = std::function<Result<ModelGraph>(std::int64_t positions)>;
 
 struct ServingPass {
   ModelGraph model;
-  std::int64_t batch = 1;    ///< sequences that the pass takes tokens of
-  std::int64_t tokens = 1;   ///< of each of them
-  std::int64_t past = 0;     ///< of each of them, cached before
+  std::int64_t batch = 1;    ///< number of sequences in the pass
+  std::int64_t tokens = 1;   ///< new tokens of each sequence
+  std::int64_t past = 0;     ///< tokens of each sequence that are already cached
   std::int64_t encoded = 0;  ///< positions of the encoder's states; 0: there is no encoder
 };
 
@@ -34,9 +34,9 @@ struct ServingPasses {
   ServingPass prefill, decode;
 };
 
-/// Errors: `read`'s, also of the whole context, which may be longer than the model's positions;
-/// with_cache's; a model without the symbol `seq`; an encoder-decoder with a paged cache
-/// or a prefill chunk, or whose encoder's length is another than the one asked for.
+/// Errors: those of `read`, also for the whole context, which may exceed the model's positions;
+/// those of with_cache(); a model without the symbol `seq`; an encoder-decoder with a paged cache
+/// or a prefill chunk, or with a fixed encoder length that differs from the one asked for.
 [[nodiscard]] Result<ServingPasses> serving_passes(const ModelAtLength& read,
                                                    const ServingSettings& settings);
 

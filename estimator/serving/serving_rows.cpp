@@ -25,22 +25,22 @@ Shape with_tokens(Shape shape, std::int64_t tokens) {
   return shape;
 }
 
-/// The caches of all users, where the step takes the tokens of some.
+/// The shape of all users' caches, if the step has the tokens of some of them.
 Shape of_all_users(Shape shape, const OperatorLowering& lowering) {
   if (const std::int64_t users = attribute_of(lowering, "users"); users > 0) shape[0] = users;
   return shape;
 }
 
-/// The cache as attention reads it: the users and the tokens of the output.
-TensorView as_read(const OperatorLowering& lowering, const TensorView& cache, int output) {
+/// The part of a cache that attention reads: the users and tokens of the output.
+TensorView attended_part(const OperatorLowering& lowering, const TensorView& cache, int output) {
   TensorView view = cache;
   view.is_view = true;
   view.shape = lowering.output_type(output).shape;
   return view;
 }
 
-/// torch.cat of what is cached and what is new. A sliding window's cache is a view of the last
-/// window - 1 tokens of what the step before made. Returns what was cached; none: nothing was.
+/// torch.cat of cached and new tokens. A sliding window's cache is a view of the last window - 1
+/// tokens of the previous step's result. Returns the old cache; none: there was none.
 std::optional<StorageId> grow(OperatorLowering& lowering, int i, const std::string& name,
                               const std::vector<StorageId>& held) {
   const TensorView fresh = lowering.input(i);
@@ -65,8 +65,8 @@ std::optional<StorageId> grow(OperatorLowering& lowering, int i, const std::stri
   return cached;
 }
 
-// update() holds its arguments until it returns. A sliding layer lets go of what was cached once
-// keys and values are both made.
+// update() holds its arguments until it returns. A sliding layer releases the old cache when the
+// new keys and values both exist.
 void forward_dynamic(OperatorLowering& lowering) {
   std::vector<StorageId> held{lowering.input(0).storage, lowering.input(1).storage};
   const auto cached = grow(lowering, 0, "keys", held);
@@ -74,7 +74,8 @@ void forward_dynamic(OperatorLowering& lowering) {
   (void)grow(lowering, 1, "values", held);
 }
 
-/// A layer's place in its cache: a counter, and the places of the new tokens, made anew each time.
+/// A layer's counter of cached tokens, and the positions of the new tokens, which are computed in
+/// each step.
 TensorView places_in_cache(OperatorLowering& lowering, std::int64_t tokens) {
   const TensorView counter =
       lowering.new_lasting_tensor("cumulative_length", {}, DataType::int64, StorageClass::kv_cache);
@@ -129,8 +130,8 @@ void forward_static(OperatorLowering& lowering) {
     lowering.set_output(1, value);
     return;
   }
-  lowering.set_output(0, as_read(lowering, keys, 0));
-  lowering.set_output(1, as_read(lowering, values, 1));
+  lowering.set_output(0, attended_part(lowering, keys, 0));
+  lowering.set_output(1, attended_part(lowering, values, 1));
 }
 
 void forward_paged(OperatorLowering& lowering) {
@@ -148,7 +149,7 @@ void forward_paged(OperatorLowering& lowering) {
   reads.insert(reads.end(), scales.begin(), scales.end());
   lowering.emit(Kernel::copy, "forward", reads, caches);
   for (int i = 0; i < 2; ++i) {
-    lowering.set_output(i, as_read(lowering, caches[static_cast<std::size_t>(i)], i));
+    lowering.set_output(i, attended_part(lowering, caches[static_cast<std::size_t>(i)], i));
   }
 }
 
@@ -184,7 +185,7 @@ void forward_held_variables(OperatorLowering& lowering) {
   lowering.set_output(0, lowering.input());
 }
 
-// The result lies token by token, and each query's logsumexp beside it.
+// The result is laid out token by token; the kernel also writes each query's logsumexp.
 void forward_paged_attention(OperatorLowering& lowering) {
   const TensorView query = lowering.input(0);
   const Shape shape = lowering.output_type().shape;

@@ -1,38 +1,39 @@
-// Operators that a description does not name: what serving puts into a model's graph
-// (cached_model.hpp). They have rules for PyTorch's kernels only.
+// Operators that only serving inserts into a model's graph (cached_model.hpp); descriptions cannot
+// name them. They have rules for PyTorch's kernels only.
 #pragma once
 
 #include "estimator/model/operator_row.hpp"
 
 namespace stowage::serving_rows {
 
-/// Inputs: the new tokens' keys and values, [batch, heads, tokens, features]. Outputs: the keys and
-/// values that attention reads. Attributes (integers): `past`, tokens cached before; `kept`, tokens
-/// of a user that the cache has room for; `window`, of which attention reads as many; 0: all;
-/// `users`, whose caches are there, 0: the batch's; `scale` (boolean). The outputs' type is that of
-/// what is stored.
+/// The caches. Inputs: the new tokens' keys and values, [batch, heads, tokens, features]. Outputs:
+/// the keys and values that attention reads, in the stored type. Attributes (integers): `past`,
+/// tokens that are already cached; `kept`, tokens of a user for which the cache has room; `window`,
+/// tokens that attention reads, 0: all; `users` whose caches are in memory, 0: those of the batch;
+/// `scale` (boolean).
 [[nodiscard]] const OperatorRow& dynamic_cache();
 [[nodiscard]] const OperatorRow& static_cache();
 [[nodiscard]] const OperatorRow& paged_cache();
 
-/// transformers' quantised caches, of inputs as above; their outputs are as computed. Attributes:
-/// `past`; of the first also `newest`, how many of the past tokens are kept as computed,
-/// `residual`, how many there may be, `bits` of an element, `group`, elements that share a scale,
-/// and `users`, the batch.
+/// transformers' quantised caches, with inputs as above; their outputs have the computed type.
+/// Attributes: `past`; packed_cache also has `newest`, the number of past tokens that are not
+/// quantised, `residual`, the largest such number, `bits` of an element, `group`, elements that
+/// share a scale, and `users`, the batch.
 [[nodiscard]] const OperatorRow& packed_cache();
 [[nodiscard]] const OperatorRow& fp8_cache();
 
-/// What an earlier step has written, and this one only reads: keys and values of an encoder's
-/// states. No inputs. Attributes: `counts` (boolean), a static layer's counter lies beside them.
+/// A cache that an earlier step has written and this one only reads: keys and values of an
+/// encoder's states. No inputs. Attribute: `counts` (boolean), a static layer's counter is stored
+/// with them.
 [[nodiscard]] const OperatorRow& held_cache();
 
-/// An encoder's last hidden states, which stay to the end of generation. Input: what the encoder
-/// made; none: an earlier step has made them, and further outputs are the encoder's inputs, which
-/// generate() holds too.
+/// An encoder's last hidden states, which are kept to the end of generation. Input: the encoder's
+/// result. Without an input an earlier step has computed them, and the further outputs are the
+/// encoder's inputs, which generate() also holds.
 [[nodiscard]] const OperatorRow& encoder_states();
 
-/// The first of its inputs; the others are held by variables until the kernel call before it has
-/// run.
+/// Returns its first input; its other inputs are variables that live until the previous kernel call
+/// has run.
 [[nodiscard]] const OperatorRow& held_variables();
 
 /// Attention over a paged cache: query, keys, values -> [batch, heads, tokens, features].
@@ -42,7 +43,7 @@ namespace stowage::serving_rows {
 /// `queries`, `keys`, `window`, `past`.
 [[nodiscard]] const OperatorRow& cache_mask();
 
-/// A view under another shape of as many elements: the attribute `shape`.
+/// A view with another shape of the same number of elements: the attribute `shape`.
 [[nodiscard]] const OperatorRow& same_elements();
 
 /// The last position of an axis of positions, as a view: [batch, tokens, features] ->

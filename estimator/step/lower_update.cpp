@@ -298,7 +298,7 @@ void UpdateLowering::add_library_calls(std::size_t first, std::size_t count) {
   number_repetitions(graph_.storages, first_temporary);
   for (const Update& update : updates) {
     graph_.nodes.back().holds.push_back(gradient(update).storage);
-    if (row_.state_in_turn) continue;
+    if (row_.makes_state_before_update) continue;
     for (const TensorView& kept : state(update)) {
       graph_.nodes[first_node].holds.push_back(kept.storage);
     }

@@ -51,7 +51,7 @@ void StepBuilder::keep_result(StorageId id, NodeId assigned_after) {
 void StepBuilder::keep_script_variables() {
   const PhaseEnds end = phase_ends(graph_);
   const bool with_loss = model_.loss_in_model && end.loss.valid();
-  if (model_.forgets_output && end.loss.valid()) {
+  if (model_.releases_output && end.loss.valid()) {
     std::vector<StorageId>& holds = graph_.nodes[end.loss.index()].holds;
     for (const StorageId other : variables_.other_outputs) holds.push_back(other);
     if (variables_.output.valid()) holds.push_back(variables_.output);

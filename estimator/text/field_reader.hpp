@@ -1,9 +1,9 @@
-// FieldReader: one mapping of a YAML file, read key by key: a card, a calibration, a host, the head
+// FieldReader: reads a mapping of a YAML file key by key: a card, a calibration, a host, the head
 // of a plan.
 //
-// Each key is asked for with the type that its value has; a key that nobody asked for is unknown,
-// which finish() reports. All mistakes are reported with their places. A target keeps what it held
-// where its key is absent or wrong.
+// Each key is read with the type of its value; finish() reports keys that were not read as unknown.
+// All mistakes are reported with their places. If a key is absent or wrong, its target keeps its
+// value.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,9 +24,9 @@
 
 namespace stowage {
 
-/// How messages speak of a mapping and of its fields.
+/// The words of messages about a mapping and its fields.
 struct FieldWords {
-  std::string_view of;  ///< "'totals'", "a measurement": what lacks a key
+  std::string_view of;  ///< the mapping in messages: "'totals'", "a measurement"
   /// "a host file": "unknown key 'x' in a host file"; empty: "'totals' has no 'x'".
   std::string_view file = {};
   enum class Refusal {
@@ -41,13 +41,13 @@ enum class Presence { optional, required };
 
 class FieldReader {
  public:
-  /// Reports a node that is no mapping. `node` and `mistakes` outlive the reader.
+  /// Reports a node that is not a mapping. `node` and `mistakes` outlive the reader.
   FieldReader(const YamlNode& node, const FieldWords& words, Mistakes& mistakes);
 
-  /// Null where the key is absent, which is reported if it is required.
+  /// Null: the key is absent, which is reported if it is required.
   const YamlNode* find(std::string_view key, Presence presence = Presence::required);
 
-  /// Each returns whether there is such a value. `expected` stands in the message.
+  // Each of these returns whether there is a valid value. `expected`: the value in the message.
 
   /// Any text.
   bool text(std::string_view key, std::string& target, Presence presence = Presence::required);
@@ -61,12 +61,12 @@ class FieldReader {
             std::string_view expected = "a number that is not negative", double least = 0,
             double most = std::numeric_limits<double>::max());
   bool boolean(std::string_view key, bool& target);
-  /// With a unit; `example`: "24 GiB".
+  /// A size with a unit; `example`, for the message: "24 GiB".
   bool size(std::string_view key, Bytes& target, Presence presence, std::string_view example);
-  /// With one of the units.
+  /// A number with one of the units.
   bool quantity(std::string_view key, double& target, std::span<const Unit> units,
                 Presence presence, std::string_view expected);
-  /// A word that `to_string` gives for one of `values`.
+  /// One of `values`, written as its to_string.
   template <typename Enum, std::size_t count>
   bool choice(std::string_view key, const std::array<Enum, count>& values, Enum& target) {
     const YamlNode* value = find(key);
@@ -85,10 +85,9 @@ class FieldReader {
   /// Reports that a value is not `expected`, in the mapping's words. Always false.
   bool refuse(const YamlNode& value, std::string_view key, std::string_view expected);
   void wrong(const YamlNode& at, std::string message);
-  /// Reports the keys that nobody has asked for.
+  /// Reports the keys that were not read.
   void finish();
 
- protected:
  private:
   const YamlNode& node_;
   std::string of_, file_;

@@ -1,4 +1,4 @@
-// Mistakes: the diagnostics of one reading of one text, collected while the reading goes on.
+// Mistakes: collects the diagnostics while a text is read.
 #pragma once
 
 #include <set>
@@ -14,11 +14,11 @@ class Mistakes {
  public:
   explicit Mistakes(SourceTextPtr source) : source_(std::move(source)) {}
 
-  /// The same message at the same place is kept once. The reference lasts until the next call;
-  /// add notes and hints through it.
+  /// Adds an error; the same message at the same place is kept once. The returned reference is for
+  /// adding notes and hints, and is valid until the next call.
   Diagnostic& error(const Mark& mark, std::string message, std::string hint = {});
-  /// As `error`, but the first at a place stands for all: a layer of a block that is instantiated
-  /// many times has its mistake reported once.
+  /// As error(), but only the first error at a place is kept, so that a mistake in a block that is
+  /// instantiated many times is reported once.
   Diagnostic& error_once(const Mark& mark, std::string message, std::string hint = {});
   Diagnostic& warning_once(const Mark& mark, std::string message, std::string hint = {});
   void add(Diagnostic diagnostic) { found_.push_back(std::move(diagnostic)); }
@@ -26,8 +26,8 @@ class Mistakes {
   [[nodiscard]] Diagnostic note(const Mark& mark, std::string message) const;
   [[nodiscard]] const SourceTextPtr& source() const { return source_; }
   [[nodiscard]] bool any_errors() const;
-  /// did_you_mean, while it is likely to be shown: the search is linear in the candidates, and a
-  /// file of a thousand dangling names would make it quadratic.
+  /// did_you_mean(), but only for the first mistakes, which are shown: the search is linear in the
+  /// candidates, so a file with a thousand unknown names would take quadratic time.
   [[nodiscard]] std::string suggest(std::string_view word,
                                     std::span<const std::string_view> candidates) const;
   /// All of them, in the order of the text.
@@ -39,7 +39,7 @@ class Mistakes {
 
   SourceTextPtr source_;
   Diagnostics found_;
-  Diagnostic repeated_;  ///< takes the notes of one that was dropped
+  Diagnostic repeated_;  ///< receives the notes of a dropped duplicate
   std::set<std::tuple<int, int, std::string>> seen_;
 };
 

@@ -15,7 +15,7 @@ namespace stowage {
 
 namespace {
 
-// Thrown inside yaml-cpp's callbacks, which can stop only so; caught in read_yaml.
+// Thrown inside yaml-cpp's callbacks, the only way to stop it; caught in read_yaml.
 struct Refused {
   Mark mark;
   std::string message;
@@ -28,7 +28,8 @@ Mark mark_of(const YAML::Mark& mark, std::size_t length = 1) {
           static_cast<int>(std::clamp<std::size_t>(length, 1, longest_caret))};
 }
 
-// Builds the tree from yaml-cpp's events: no second tree, and a bomb is stopped while it is read.
+// Builds the tree from yaml-cpp's events, without a second tree; an alias bomb is stopped while it
+// is read.
 class TreeBuilder : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}
@@ -68,7 +69,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
 
-  /// Of the lists and mappings that have not ended, the last to begin.
+  /// The innermost list or mapping that has not ended.
   [[nodiscard]] Mark innermost() const { return open_.empty() ? Mark{} : open_.back().node->mark; }
 
  private:
@@ -136,8 +137,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  // No key is repeated, strange or other than a scalar. Only of the small mappings, which nearly
-  // all are.
+  // Whether all keys are scalars and no key is repeated or unusual. Only for small mappings, which
+  // nearly all are.
   static bool is_plain(const YamlNode& mapping) {
     constexpr std::size_t most_entries = 12;
     if (mapping.entry_count() > most_entries) return false;
@@ -213,11 +214,11 @@ std::size_t character_length(std::string_view text) {
   return overlong || surrogate || (first == 0xf4 && byte(1) > 0x8f) ? 0 : length;
 }
 
-// Words may hold brackets too, so that many more are let through to the parser than nest.
+// Words may contain brackets too, so the limit on brackets is far above the limit on nesting.
 constexpr int most_unclosed = 10 * deepest_yaml;
 
-// What is wrong with the bytes before any YAML: not text, or brackets that only a bomb nests so
-// (yaml-cpp scans a flow collection to its end before it reports the first bracket).
+// Checks the bytes before parsing: an error if they are not text, or have very deeply nested
+// brackets (yaml-cpp scans a flow collection to its end before it reports the first bracket).
 std::optional<Refused> refuse_bytes(std::string_view text) {
   if (text.size() > largest_description) {
     return Refused{

@@ -1,9 +1,9 @@
 // YamlDocument: a YAML text as a tree of nodes with places.
 //
-// The one source that includes yaml-cpp is yaml_document.cpp. What is kept here and not by YAML's
-// own node tree: the order of mappings, whether a scalar was quoted, the place of every node, and
-// repeated keys. Scalars stay text ("010" is not 8): their meaning is the reader's business.
-// An alias shares its anchor's node; the caps below count what a walk would visit.
+// Only yaml_document.cpp includes yaml-cpp. Unlike yaml-cpp's own node tree, this one keeps the
+// order of mappings, whether a scalar was quoted, the place of every node, and reports repeated
+// keys. Scalars remain text ("010" is not 8), which readers interpret. An alias shares its anchor's
+// node; the limits below count the nodes that a walk would visit.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace stowage {
 
-/// A place in the text at hand: line and column 1-based, length in bytes. Line 0: no place.
+/// A place in a text: line and column count from 1, length is in bytes. Line 0: no place.
 struct Mark {
   int line = 0;
   int column = 0;
@@ -28,9 +28,9 @@ struct Mark {
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
   Kind kind = Kind::null;
-  bool quoted = false;  ///< scalar: written in quotes, so a word and never a number
-  Mark mark;            ///< of a list or mapping: where its first item or its bracket stands
-  std::string text;     ///< scalar
+  bool quoted = false;                 ///< scalar: written in quotes, so never a number
+  Mark mark;                           ///< of a list or mapping: its first item or its bracket
+  std::string text;                    ///< scalar
   std::vector<const YamlNode*> items;  ///< sequence: the items; mapping: key, value, key, value...
 
   [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
@@ -49,17 +49,17 @@ struct YamlNode {
 
 struct YamlDocument {
   SourceTextPtr source;
-  std::deque<YamlNode> nodes;      ///< owns; addresses are stable
-  const YamlNode* root = nullptr;  ///< never null in a document that was read
-  Diagnostics mistakes;            ///< repeated keys and the like: the tree stands without them
+  std::deque<YamlNode> nodes;      ///< all nodes; addresses are stable
+  const YamlNode* root = nullptr;  ///< not null after read_yaml()
+  Diagnostics mistakes;            ///< such as repeated keys, which are left out of the tree
 };
 
 inline constexpr std::size_t largest_description = std::size_t{16} << 20;  ///< bytes of text
 inline constexpr int deepest_yaml = 100;                   ///< levels of lists and mappings
 inline constexpr std::size_t most_yaml_nodes = 4'000'000;  ///< with aliases written out
 
-/// Fails where the text is not UTF-8, not YAML, empty, or beyond a cap; all else that is wrong
-/// with it is in `mistakes`.
+/// Errors: the text is not UTF-8, not YAML, empty, or beyond a limit. Other mistakes are in
+/// `mistakes` of the result.
 [[nodiscard]] Result<YamlDocument> read_yaml(SourceTextPtr source);
 
 }  // namespace stowage

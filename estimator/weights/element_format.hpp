@@ -1,4 +1,4 @@
-// The element formats of weight files and their sizes: blocks of `elements` in `bytes`.
+// ElementFormat: the element formats of weight files, and the size of a block of elements in bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ struct ElementFormat {
   std::int64_t bytes = 1;
 };
 
-/// safetensors' dtype words ("BF16"); nullopt: unknown.
+/// The format of a safetensors dtype, "BF16"; nullopt: unknown.
 [[nodiscard]] std::optional<ElementFormat> safetensors_format(std::string_view word);
-/// ggml_type, by number (ggml.h); nullopt: unknown.
+/// The format of a ggml_type number (ggml.h); nullopt: unknown.
 [[nodiscard]] std::optional<ElementFormat> ggml_format(std::uint32_t number);
-/// Bytes of a tensor; nullopt: its elements do not divide into blocks, or leave 64 bits.
+/// The bytes of a tensor; nullopt: its elements are not whole blocks, or exceed 64 bits.
 [[nodiscard]] std::optional<std::int64_t> stored_bytes(const ElementFormat& format,
                                                        std::int64_t elements);
 

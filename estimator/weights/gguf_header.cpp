@@ -24,7 +24,7 @@ constexpr std::uint64_t usual_alignment = 32;
 constexpr std::uint32_t uint32_type = 4;
 constexpr std::size_t most_stated = 100;
 
-/// llama.cpp's names, and the `model_type`s whose networks they are.
+/// llama.cpp's architecture names, and the `model_type`s of their networks.
 constexpr std::pair<std::string_view, std::string_view> architectures[] = {
     {"bert", "bert"},          {"falcon", "falcon"},      {"gemma2", "gemma2"},
     {"gemma3", "gemma3_text"}, {"gpt2", "gpt2"},          {"gptneox", "gpt_neox"},
@@ -38,7 +38,7 @@ struct PlacedTensor {
   std::uint64_t offset = 0;
 };
 
-/// nullopt: the info is cut off or says what cannot be; `mistake` then says more where it can.
+/// nullopt: the info is truncated or impossible; `mistake` may then say more.
 std::optional<PlacedTensor> read_info(GgufStream& stream, std::string& mistake) {
   PlacedTensor placed;
   const auto name = stream.text(longest_name);
@@ -96,6 +96,8 @@ std::string_view model_type_of_gguf(std::string_view architecture) {
 
 bool is_gguf(std::string_view head) { return head.starts_with(magic); }
 
+/// Reads the fixed header, the key-value pairs and the tensor infos, then checks that the tensors
+/// lie within the file and do not overlap.
 Result<StoredWeights> read_gguf(const fs::path& path) {
   const std::string name = path.string();
   const auto refuse = [&](std::string_view what) {

@@ -1,4 +1,4 @@
-// Key-value pairs of a GGUF header: read as text where they are short, else passed over.
+// Reads the key-value pairs of a GGUF header: short values as text, others are skipped.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace stowage {
 
-/// Reads forward; whatever leads beyond the file's end fails.
+/// Reads a file forward. Every read beyond the file's end fails.
 class GgufStream {
  public:
   GgufStream(const std::filesystem::path& path, std::uint64_t size)
@@ -31,7 +31,7 @@ class GgufStream {
     return value;
   }
   std::optional<std::string> text(std::uint64_t longest);
-  bool bytes(std::string& into);  ///< as many as it has
+  bool bytes(std::string& into);  ///< reads into.size() bytes
   bool skip(std::uint64_t bytes);
 
   [[nodiscard]] std::uint64_t at() const { return at_; }
@@ -44,8 +44,8 @@ class GgufStream {
 
 inline constexpr std::uint64_t longest_stated_text = 256;  ///< bytes
 
-/// Passes over a value of that type; arrays of arrays to a depth of 4. False: it is cut off, or the
-/// type is unknown. `text`: a number's or a short string's; untouched of all else.
+/// Reads or skips a value of that type; arrays may be nested up to a depth of 4. False: the file is
+/// truncated, or the type is unknown. `text` is set for numbers and short strings only.
 bool read_gguf_value(GgufStream& stream, std::uint32_t type, std::optional<std::string>& text);
 
 }  // namespace stowage

@@ -17,7 +17,7 @@ Operand operand(const TensorView& view, std::int64_t batch) {
   return {at_batch(view.shape, batch), at_batch(view.strides, batch)};
 }
 
-// As PyTorch expands a mask: an axis that is repeated has stride 0.
+// Expands a mask as PyTorch does: a repeated axis has stride 0.
 Operand expanded(const TensorView& bias, const AttentionQuery& query, std::int64_t batch) {
   Operand result;
   result.shape = {query.query.shape[0], query.query.shape[1], query.query.shape[2],
@@ -46,14 +46,14 @@ constexpr Bytes slack(128);
 bool is_hopper(double capability) { return capability > 8.95 && capability < 9.95; }
 bool is_blackwell(double capability) { return capability > 9.95 && capability < 11.95; }
 
-/// A float32 for each row of the scores.
+/// One float32 for each row of the scores.
 Bytes row_bytes(const AttentionQuery& query) {
   Bytes rows(float_size);
   for (std::size_t i = 0; i < 3; ++i) rows = rows * query.query.shape[i];
   return rows;
 }
 
-/// Where key heads are shared: their gradients for each query head.
+/// If key heads are shared: their gradients for each query head.
 Bytes full_head_bytes(const AttentionQuery& query) {
   const std::vector<std::int64_t>& q = query.query.shape;
   if (q[1] == query.key.shape[1]) return {};
@@ -67,7 +67,7 @@ std::int64_t rounded_up(std::int64_t length, std::int64_t multiple) {
 
 constexpr std::int64_t tile = 128;  // positions that a kernel takes at once
 
-/// What is dropped, a bit for each score of whole tiles.
+/// The dropout mask, one bit for each score in whole tiles.
 Bytes mask_bits(const AttentionQuery& query) {
   const std::vector<std::int64_t>& q = query.query.shape;
   const Bytes scores =
@@ -106,7 +106,7 @@ AttentionQuery attention_query(const StepGraph& graph, const KernelNode& node, s
   if (!forward) query.gradient = dense_gradient(node.reads[0], output, batch);
   const std::size_t bias = forward ? 3 : 6;
   if (node.reads.size() > bias) query.bias = expanded(node.reads[bias], query, batch);
-  // A mask that is given holds the causal one already.
+  // A given mask already includes the causal one.
   query.causal = node.attributes.boolean("causal") && query.bias.shape.empty();
   query.statistics = !forward || node.writes.size() > 1;
   if (graph.settings.mode == Mode::train) query.dropout = node.attributes.real("dropout");

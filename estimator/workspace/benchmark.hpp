@@ -1,13 +1,13 @@
-// What torch.backends.cudnn.benchmark takes: the buffer of the first step and the winner's
-// workspace.
+// The memory that torch.backends.cudnn.benchmark uses: the timing buffer of the first step, and the
+// fastest plan's workspace.
 //
-// PyTorch (ATen/native/cudnn/Conv_v8.cpp, generate_and_filter_plans) builds every plan of the
-// INSTANT and the FALLBACK list, drops those that want more than is available, allocates ONE buffer
-// of the largest workspace that is left, times the plans in it, frees it, and keeps the fastest,
-// which allocates its own workspace at each call from then on. It times no more than
-// torch.backends.cudnn.benchmark_limit of them, the first ones (cudnn-frontend, time_sorted_plan),
-// so that the buffer may be larger than what any winner wants. Only a timing knows the winner: here
-// is the range, and its upper end is the conservative choice.
+// PyTorch (ATen/native/cudnn/Conv_v8.cpp, generate_and_filter_plans) builds all plans of the
+// INSTANT and FALLBACK lists, drops those that need more memory than is available, allocates ONE
+// buffer of the largest remaining workspace, times the plans in it, frees it, and keeps the fastest
+// plan, which allocates its own workspace at each later call. It times only the first
+// torch.backends.cudnn.benchmark_limit plans (cudnn-frontend, time_sorted_plan), so that the buffer
+// may be larger than the workspace of any timed plan. Only timing decides which plan is fastest, so
+// this file gives the possible ones; the largest workspace is the conservative choice.
 #pragma once
 
 #include <cstddef>
@@ -18,25 +18,25 @@
 
 namespace stowage {
 
-/// torch.backends.cudnn.benchmark_limit, unless it is set.
+/// The default of torch.backends.cudnn.benchmark_limit.
 inline constexpr std::size_t benchmark_limit = 10;
 
 struct BenchmarkOutcome {
   /// Allocated and freed in a convolution's first call, before the call itself.
   Bytes buffer;
-  /// Any of them may win: of the plans that are timed one a workspace, the largest first. So the
-  /// first is the conservative end, the last the other one, and this is also the order in which a
-  /// pessimist sees PyTorch try them where the winner does not fit. Empty: no plan fits what is
-  /// available, and PyTorch raises an error.
+  /// The timed plans, any of which may be the fastest: one for each workspace size, largest first.
+  /// The first is the conservative choice, and this is also the pessimistic order in which PyTorch
+  /// would try the plans if the fastest does not fit. Empty: no plan fits the available memory, and
+  /// PyTorch raises an error.
   std::vector<Engine> winners;
 };
 
-/// `plans` as in WorkspaceAnswer::benchmark. `available`: the larger of what the driver has free
-/// and the largest free block of PyTorch's cache. Where the buffer cannot be allocated all the
-/// same, PyTorch halves it until it can and drops the plans beyond it: ask again with that half.
+/// `plans`: as in WorkspaceAnswer::benchmark. `available`: the larger of the driver's free memory
+/// and the largest free block of PyTorch's cache. If the buffer still cannot be allocated, PyTorch
+/// halves it until it can, and drops the plans that need more: call this again with that half.
 [[nodiscard]] BenchmarkOutcome benchmark_outcome(const std::vector<Engine>& plans, Bytes available);
 
-/// The same with room for every plan.
+/// As above, with enough memory for every plan.
 [[nodiscard]] BenchmarkOutcome benchmark_outcome(const std::vector<Engine>& plans);
 
 }  // namespace stowage

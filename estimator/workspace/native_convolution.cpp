@@ -6,7 +6,7 @@ namespace stowage {
 
 namespace {
 
-// As PyTorch has it, from timings of cuDNN 8.2.
+// PyTorch's table, from timings of cuDNN 8.2.
 bool is_faster_in_cudnn(const ConvolutionQuery& query) {
   const std::int64_t batch = query.x[0], channels = query.x[1], height = query.x[2],
                      width = query.x[3];

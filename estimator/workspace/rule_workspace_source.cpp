@@ -31,7 +31,7 @@ std::vector<std::int64_t> window(const ConvolutionQuery& query) {
 bool is_half(DataType type) { return type == DataType::float16 || type == DataType::bfloat16; }
 bool is_pointwise(const ConvolutionQuery& query) { return all_are(window(query), 1); }
 bool is_depthwise(const ConvolutionQuery& query) { return query.groups > 1 && query.w[1] == 1; }
-/// A network's first layer.
+/// Whether it is a network's first layer, by its few channels.
 bool is_image(const ConvolutionQuery& query) { return query.w[1] < 8; }
 
 struct Operands {
@@ -64,7 +64,7 @@ Bytes plain_channels_last(const ConvolutionQuery& query, double capability) {
                                                                     : operands_of(query).all();
 }
 
-/// Without tensor cores.
+/// The rule without tensor cores.
 Bytes plain(const ConvolutionQuery& query, double capability) {
   if (query.layout == TensorLayout::channels_last) return plain_channels_last(query, capability);
   return capability > 8.95 ? 0_B : plain_contiguous(query);
@@ -72,7 +72,7 @@ Bytes plain(const ConvolutionQuery& query, double capability) {
 
 bool is_small_chip(double capability) { return capability > 8.05 && capability < 8.95; }
 
-/// Half types and TF32 of contiguous tensors.
+/// The rule for 16-bit types and TF32 with contiguous tensors.
 Bytes converted(const ConvolutionQuery& query, double capability) {
   const auto [x, w, y] = operands_of(query);
   const Bytes all = x + w + y + alignment_slack;
@@ -114,7 +114,8 @@ Bytes half_channels_last(const ConvolutionQuery& query, double capability) {
   return capability > 8.95 && capability < 9.95 ? hopper_descriptors : 0_B;
 }
 
-/// fp32, rounded to TF32 into a copy of what is read, or by the kernel itself.
+/// The rule for fp32 with channels last: operands are rounded to TF32 into a copy, or by the kernel
+/// itself.
 Bytes rounded_channels_last(const ConvolutionQuery& query, double capability) {
   const auto [x, w, y] = operands_of(query);
   if (is_depthwise(query)) return 0_B;

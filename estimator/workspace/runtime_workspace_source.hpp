@@ -1,10 +1,10 @@
-// RuntimeWorkspaceSource: another source's answers as a runtime makes use of them.
+// RuntimeWorkspaceSource: filters another source's answers by what a runtime accepts.
 //
-// TensorFlow leaves out engines that want more than 4 GiB (TF_CUDNN_WORKSPACE_LIMIT_IN_MB). It also
-// times the candidates at a convolution's first call (TF_CUDNN_USE_AUTOTUNE, on by default) and
-// keeps the fastest, which only a timing knows: here cuDNN's own order stands for it.
+// TensorFlow rejects engines that need more than 4 GiB (TF_CUDNN_WORKSPACE_LIMIT_IN_MB). It also
+// times the candidates at a convolution's first call and keeps the fastest (TF_CUDNN_USE_AUTOTUNE,
+// on by default); this is not simulated, and cuDNN's own order is used instead.
 //
-// For the other runtimes the answers are passed on as they are.
+// For other runtimes the answers are unchanged.
 #pragma once
 
 #include "estimator/base/runtime.hpp"

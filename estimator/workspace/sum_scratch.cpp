@@ -18,7 +18,8 @@ constexpr std::int64_t largest_offset = std::numeric_limits<std::int32_t>::max()
 
 using Axes = std::vector<SummedAxis>;
 
-/// The innermost of each kind first; axes that are one stretch of memory are one axis.
+/// The summed axes and the result's axes, each innermost first; axes that are contiguous with each
+/// other are joined.
 struct SumAxes {
   Axes summed, kept;
 };
@@ -49,8 +50,8 @@ Axes joined(Axes axes) {
   return axes;
 }
 
-/// The result's axes keep their order, since the result is contiguous; those that are summed are
-/// ordered by their strides. An axis of one value goes.
+/// The result's axes keep their order, since the result is contiguous; summed axes are ordered by
+/// their strides. Axes of length one are removed.
 SumAxes ordered(const TensorSum& sum) {
   SumAxes axes;
   axes.summed.reserve(sum.axes.size());
@@ -75,7 +76,7 @@ bool counts_in_32_bits(const SumAxes& axes, std::int64_t element) {
          checked_multiply(count_of(axes.summed), count_of(axes.kept)) <= largest_offset;
 }
 
-/// The larger half along the axis that reaches furthest.
+/// The larger half, cut along the axis that spans the most memory.
 SumAxes half_of(SumAxes axes) {
   const auto reach = [](const SummedAxis& axis) {
     return std::pair((axis.size - 1) * axis.stride, axis.size);
@@ -90,7 +91,8 @@ SumAxes half_of(SumAxes axes) {
   return axes;
 }
 
-/// As many as divide the offset, the innermost axis, and the strides of all others.
+/// The largest number that divides the offset, the innermost axis, and the strides of all other
+/// axes.
 std::int64_t outputs_at_once(const SumAxes& axes, std::int64_t offset) {
   std::int64_t vector = longest_vector;
   const auto shorten = [&](std::int64_t value) {
@@ -103,15 +105,15 @@ std::int64_t outputs_at_once(const SumAxes& axes, std::int64_t offset) {
   return vector;
 }
 
-/// How many blocks share an output. `values`: of a thread, if one did; `grid`: the blocks then;
-/// `most_blocks`: that the card runs at once.
+/// The number of blocks that share an output. `values`: per thread, if a single block did it;
+/// `grid`: the number of blocks then; `most_blocks`: blocks that the card runs at once.
 std::int64_t blocks_an_output(std::int64_t values, std::int64_t grid, std::int64_t most_blocks) {
   if (values < most_values || grid > most_blocks) return 1;
   return std::max(std::min(divided_up(most_blocks, grid), divided_up(values, least_values)),
                   divided_up(values, most_values));
 }
 
-Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadRoom& room) {
+Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadCapacity& room) {
   const std::int64_t element = element_size(sum.type);
   const std::int64_t outputs = count_of(axes.kept), inputs = count_of(axes.summed);
   // Neighbouring threads read neighbouring values: of one output, or of one output each.
@@ -150,7 +152,7 @@ Bytes scratch_of(const SumAxes& axes, const TensorSum& sum, const ThreadRoom& ro
 
 }  // namespace
 
-Bytes sum_scratch(const TensorSum& sum, const ThreadRoom& room) {
+Bytes sum_scratch(const TensorSum& sum, const ThreadCapacity& room) {
   const auto is_sound = [](const SummedAxis& axis) { return axis.size > 0 && axis.stride >= 0; };
   if (!std::ranges::all_of(sum.axes, is_sound)) return {};  // empty, or a file's own invention
   SumAxes axes = ordered(sum);

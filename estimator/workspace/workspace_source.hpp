@@ -1,8 +1,9 @@
-// WorkspaceSource: who says how much scratch the engines of a convolution and of cuDNN's attention
-// want.
+// WorkspaceSource: the interface that answers how much workspace a convolution and cuDNN's
+// attention need.
 //
-// The estimator knows no cuDNN: a source is handed to it. gpu_probe/ has one that asks cuDNN for a
-// described device; rule_workspace_source.hpp has the documented rule that stands in.
+// The estimator does not use cuDNN; the caller passes a source. gpu_probe/ has one that asks cuDNN
+// for a described device; rule_workspace_source.hpp has the documented rule, which replaces it if
+// there is no cuDNN.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +47,8 @@ class Engines {
   Shared<std::vector<Engine>> engines_;
 };
 
-/// A convolution at a batch size. Extents are of the convolution's own x, w, y; the transposed one
-/// is asked for as the data gradient that it is.
+/// A convolution at a batch size. Extents are those of the convolution's x, w and y; a transposed
+/// convolution is a query for the data gradient.
 struct ConvolutionQuery {
   ConvolutionCall::Direction direction = ConvolutionCall::Direction::forward;
   DataType type = DataType::float32;
@@ -55,13 +56,13 @@ struct ConvolutionQuery {
   std::vector<std::int64_t> stride, padding, dilation;
   std::int64_t groups = 1;
   TensorLayout layout = TensorLayout::contiguous;
-  ConvolutionSettings settings = {};  ///< of other types than float32, tf32 is left true
+  ConvolutionSettings settings = {};  ///< types other than float32 leave tf32 true
   auto operator<=>(const ConvolutionQuery&) const = default;
 };
 
-/// Extents times the element's size.
+/// The product of the extents and the element's size.
 [[nodiscard]] Bytes bytes_of(const std::vector<std::int64_t>& shape, DataType type);
-/// The shape of what the convolution computes: y, x or w.
+/// The shape of the convolution's result: y, x or w.
 [[nodiscard]] const std::vector<std::int64_t>& result_shape(const ConvolutionQuery& query);
 
 /// A call of scaled dot product attention that PyTorch gives to cuDNN, at a batch size.
@@ -74,10 +75,10 @@ struct AttentionQuery {
   Direction direction = Direction::forward;
   DataType type = DataType::bfloat16;
   Operand query, key, value, output;
-  Operand gradient;  ///< the output's, as the kernel gets it; forward: empty
-  Operand bias;      ///< expanded to the scores' shape; empty: none
+  Operand gradient;  ///< the output's gradient that the kernel gets; forward: empty
+  Operand bias;      ///< the bias, expanded to the scores' shape; empty: none
   bool causal = false;
-  bool statistics = true;  ///< forward: the rows' logsumexp is kept for backward
+  bool statistics = true;  ///< forward: the logsumexp of each row is saved for backward
   double dropout = 0;
   auto operator<=>(const AttentionQuery&) const = default;
 };
@@ -86,12 +87,11 @@ enum class WorkspaceOrigin { none, cudnn, rule, mixed };
 [[nodiscard]] std::string_view to_string(WorkspaceOrigin origin);
 
 struct WorkspaceAnswer {
-  /// What the runtime would take with benchmark off, and what it tries next where that does not
-  /// fit. Never empty.
+  /// The engines in the order in which the runtime tries them with benchmark off. Never empty.
   std::vector<Engine> engines;
   WorkspaceOrigin origin = WorkspaceOrigin::rule;
-  /// With settings.benchmark: every plan, in the order in which PyTorch times them; workspaces
-  /// recur. Else empty. benchmark.hpp says what becomes of them.
+  /// With settings.benchmark: every plan, in the order in which PyTorch times them; several may
+  /// have the same workspace. Else empty. See benchmark.hpp.
   std::vector<Engine> benchmark = {};
 };
 
@@ -100,14 +100,14 @@ class WorkspaceSource {
  public:
   virtual ~WorkspaceSource() = default;
   [[nodiscard]] virtual WorkspaceAnswer engines(const ConvolutionQuery& query) = 0;
-  /// One engine: PyTorch takes the first that can be built, and no other where that one's workspace
-  /// does not fit. It counts what cudnn-frontend keeps there beside cuDNN itself. A source that
-  /// knows nothing of cuDNN's engines counts that alone (attention_workspace.hpp).
+  /// Answers with one engine: PyTorch takes the first that can be built, and no other if its
+  /// workspace does not fit. The workspace includes cudnn-frontend's part. A source that does not
+  /// know cuDNN's engines counts only that part (attention_workspace.hpp).
   [[nodiscard]] virtual WorkspaceAnswer attention_engines(const AttentionQuery& query);
 };
 
-/// The answer without the engines that want more than `limit`, which is TensorFlow's scratch limit
-/// (TF_CUDNN_WORKSPACE_LIMIT_IN_MB; 4 GiB unless set). Where all of them do, the least is left.
+/// The answer without the engines that need more than `limit`, TensorFlow's workspace limit
+/// (TF_CUDNN_WORKSPACE_LIMIT_IN_MB; 4 GiB unless set). If all of them do, the smallest remains.
 [[nodiscard]] WorkspaceAnswer within_limit(WorkspaceAnswer answer, Bytes limit);
 
 }  // namespace stowage

@@ -71,7 +71,8 @@ void take_gpu_places(FittedSchedule& fitted, Plan& plan) {
 void take_host_places(const PlacedStep& placed, const CopySchedule& schedule, int effort,
                       Plan& plan) {
   const HostClaims host = claim_host(placed, schedule);
-  const PackingOptions options{.alignment = arena_alignment, .effort = effort, .enough = Bytes()};
+  const PackingOptions options{
+      .alignment = arena_alignment, .effort = effort, .target_peak = Bytes()};
   const ArenaPacking pinned = pack_arena(host.pinned.requests, options);
   const ArenaPacking pageable = pack_arena(host.pageable.requests, options);
   plan.in(pinned_memory) = residences(host.pinned, pinned);

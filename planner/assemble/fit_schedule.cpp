@@ -108,8 +108,8 @@ class ScheduleFitting {
     return pack_arena(claims.requests,
                       {.alignment = arena_alignment,
                        .effort = effort,
-                       .enough = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
-                       .near = near});
+                       .target_peak = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
+                       .similar_offsets = near});
   }
 
   /// Packs what the placement keeps, without copies in flight. If a bound says that it cannot fit,

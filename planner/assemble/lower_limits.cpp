@@ -18,7 +18,7 @@ Bytes lowered(Bytes limit, Bytes memory, Bytes less) {
 std::vector<StepLimits> limits_against_conflict(const StepLimits& limits, const ArenaBound& bound,
                                                 GpuBudget budget) {
   std::vector<StepLimits> ways;
-  for (const std::vector<Bytes>& held : bound.held) {
+  for (const std::vector<Bytes>& held : bound.excess) {
     StepLimits way = limits;
     for (std::size_t t = 0; t < held.size(); ++t) {
       if (held[t] > Bytes()) way[t] = std::min(way[t], budget.left_beside(held[t]));

@@ -102,7 +102,7 @@ class Fitting {
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
       evict(*placement,
-            pack_arena(kept_claims(placed).requests, {.effort = 1, .enough = options_.budget.bytes})
+            pack_arena(kept_claims(placed).requests, {.effort = 1, .target_peak = options_.budget.bytes})
                 .offsets);
     }
   }
@@ -274,10 +274,10 @@ class Fitting {
     Overflow overflow{.bound = bound_arena(kept.requests, options_.budget.bytes),
                       .memory = std::move(evaluation.memory)};
     overflow.arena = overflow.bound.least_peak;
-    if (!overflow.bound.held.front().empty()) return overflow;
+    if (!overflow.bound.excess.front().empty()) return overflow;
     const bool is_hopeless = !options_.budget.fits(overflow.arena) || is_cancelled();
     ArenaPacking packing = pack_arena(
-        kept.requests, {.effort = is_hopeless ? 0 : effort, .enough = options_.budget.bytes});
+        kept.requests, {.effort = is_hopeless ? 0 : effort, .target_peak = options_.budget.bytes});
     overflow.arena = packing.peak;
     if (options_.budget.fits(overflow.arena)) {
       take({placement, std::move(packing.offsets), evaluation.cost_seconds});

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t choice = fuzz::choice(data, size);
   ImportOptions options{.allow_unknown = choice % 2 == 0};
   if (choice % 3 == 0) options.seq = 16;
-  const auto imported = import_model(opening_of(fuzz::source_of(data, size)), options);
+  const auto imported = import_model(file_head_of(fuzz::source_of(data, size)), options);
   if (!imported) {
     fuzz::require_shown(imported.error());
     return 0;

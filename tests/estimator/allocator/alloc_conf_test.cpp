@@ -20,7 +20,7 @@ std::string mistakes_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("Nothing said: PyTorch's defaults") {
+TEST_CASE("An empty text gives PyTorch's defaults") {
   CHECK(read("").settings == AllocatorSettings{});
   CHECK(read(" \t").settings == AllocatorSettings{});
   CHECK(read("backend:native,").settings == AllocatorSettings{});

@@ -100,6 +100,8 @@ NaiveCachingAllocator::Place NaiveCachingAllocator::find(int handle) const {
   return nowhere();
 }
 
+/// The rules of the caching allocator, one after the other: round, search, collect, ask the driver,
+/// release the cache, then split the piece that was found.
 int NaiveCachingAllocator::allocate(Bytes bytes, StreamId stream) {
   look_at_events();
   const std::int64_t size = round(bytes.count(), settings_.roundup_power2_divisions);

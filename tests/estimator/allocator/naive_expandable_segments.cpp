@@ -6,6 +6,7 @@ namespace stowage {
 
 using naive::up;
 
+/// Finds or makes a range of addresses that is large enough, then maps its pieces up to the size.
 NaiveCachingAllocator::Place NaiveCachingAllocator::grow(const Request& request) {
   // Where: the lowest run of free and unmapped pieces that has an unmapped one, begins with it or
   // with the free piece before it, and is large enough.

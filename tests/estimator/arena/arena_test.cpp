@@ -57,7 +57,7 @@ TEST_CASE("a packing that is known is found again without effort, and so is one 
     for (ArenaRequest& request : requests) {
       if (random() % 3 == 0 && request.live.back().length() > 1) --request.live.back().end;
     }
-    const ArenaPacking near = pack_arena(requests, {.effort = 0, .near = known.offsets});
+    const ArenaPacking near = pack_arena(requests, {.effort = 0, .similar_offsets = known.offsets});
     check_packing(requests, near, 256_B, 20);
     CHECK(near.peak <= known.peak);
     if (near.peak < pack_arena(requests, {.effort = 0}).peak) ++better;

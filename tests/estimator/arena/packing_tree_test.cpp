@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "estimator/arena/tree_race.hpp"
+#include "estimator/arena/capacity_search.hpp"
 #include "tests/estimator/arena/arena_cases.hpp"
 
 using namespace stowage;
@@ -35,8 +35,9 @@ SearchEnd search_tree(const ArenaBlocks& blocks, std::int64_t capacity, const Ra
   return end;
 }
 
-RaceResult race(const ArenaBlocks& blocks, std::int64_t capacity, std::int64_t work = plenty) {
-  return race_trees(blocks, make_sections(blocks), make_overlaps(blocks), capacity, work);
+RankingSearch race(const ArenaBlocks& blocks, std::int64_t capacity, std::int64_t work = plenty) {
+  return search_rankings_in_turn(blocks, make_sections(blocks), make_overlaps(blocks), capacity,
+                                 work);
 }
 
 /// A rectangle of steps by capacity, cut into blocks until there are `count`: it packs without a
@@ -75,7 +76,7 @@ TEST_CASE("a tree search finds a packing exactly where there is one") {
     const ArenaProblem problem = make_problem(random_requests(random, count, 8, 12), 8);
     if (problem.requests.empty()) continue;
     const std::int64_t least = optimum(problem.requests);
-    for (const Ranking& ranking : race_rankings) {
+    for (const Ranking& ranking : search_rankings) {
       for (const std::int64_t capacity : {least - 1, least, least + 3}) {
         const SearchEnd end = search_tree(problem.blocks, capacity, ranking);
         CAPTURE(round);
@@ -93,8 +94,8 @@ TEST_CASE("a tree search that is interrupted ends as one that is not") {
   for (int round = 0; round < 20; ++round) {
     const ArenaProblem problem = make_problem(jigsaw(random, 14, 12, 40), 12);
     for (const std::int64_t capacity : {40, 39}) {
-      const SearchEnd whole = search_tree(problem.blocks, capacity, race_rankings.front());
-      const SearchEnd slices = search_tree(problem.blocks, capacity, race_rankings.front(), 50);
+      const SearchEnd whole = search_tree(problem.blocks, capacity, search_rankings.front());
+      const SearchEnd slices = search_tree(problem.blocks, capacity, search_rankings.front(), 50);
       CHECK(whole.outcome == (capacity == 40 ? TreeOutcome::found : TreeOutcome::infeasible));
       CHECK(slices.outcome == whole.outcome);
       CHECK(slices.packing.offset == whole.packing.offset);
@@ -106,7 +107,7 @@ TEST_CASE("a live sum above the capacity is infeasible without search") {
   const ArenaProblem problem = make_problem({{{{0, 2}}, 6_B}, {{{1, 3}}, 5_B}}, 3);
   const BlockSections sections = make_sections(problem.blocks);
   const BitTable overlaps = make_overlaps(problem.blocks);
-  PackingTree tree(problem.blocks, sections, overlaps, 10, race_rankings.front());
+  PackingTree tree(problem.blocks, sections, overlaps, 10, search_rankings.front());
   std::int64_t work = 1;
   CHECK(tree.search(work) == TreeOutcome::infeasible);
   CHECK(work == 1);
@@ -130,20 +131,20 @@ TEST_CASE("a packing above the live sum is proven to be the least") {
   check_offsets(problem, packed.best);
 }
 
-TEST_CASE("a race packs jigsaws without a gap") {
+TEST_CASE("rankings searched in turn pack jigsaw puzzles without a gap") {
   std::mt19937 random(7);
   for (int round = 0; round < 12; ++round) {
     const std::int32_t steps = 40;
     const ArenaProblem problem = make_problem(jigsaw(random, 45, steps, 1000), steps);
     CHECK(problem.blocks.lower_bound == 1000);
-    const RaceResult result = race(problem.blocks, 1000);
+    const RankingSearch result = race(problem.blocks, 1000);
     REQUIRE(result.outcome == TreeOutcome::found);
     CHECK(result.packing.peak == 1000);
     check_offsets(problem, result.packing);
   }
 }
 
-TEST_CASE("a race stops where its work is spent") {
+TEST_CASE("rankings searched in turn stop when the work is spent") {
   std::mt19937 random(8);
   const ArenaProblem problem = make_problem(jigsaw(random, 60, 50, 1000), 50);
   CHECK(race(problem.blocks, 1000, 10).outcome == TreeOutcome::out_of_work);
@@ -163,7 +164,7 @@ TEST_CASE("parts of a problem that never meet are solved by themselves") {
     }
   }
   const ArenaProblem problem = make_problem(requests, parts * steps);
-  const RaceResult result = race(problem.blocks, 40);
+  const RankingSearch result = race(problem.blocks, 40);
   REQUIRE(result.outcome == TreeOutcome::found);
   check_offsets(problem, result.packing);
 }
@@ -174,7 +175,7 @@ TEST_CASE("a tree as deep as there are blocks is searched without recursion") {
   requests.reserve(count);
   for (std::int32_t i = 0; i < count; ++i) requests.push_back({{{i, 2 * count - i}}, 1_B});
   const ArenaProblem problem = make_problem(requests, 2 * count);
-  const SearchEnd end = search_tree(problem.blocks, count, race_rankings.front());
+  const SearchEnd end = search_tree(problem.blocks, count, search_rankings.front());
   REQUIRE(end.outcome == TreeOutcome::found);
   CHECK(end.packing.peak == count);
 }

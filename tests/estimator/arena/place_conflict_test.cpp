@@ -29,7 +29,7 @@ std::vector<ArenaRequest> parameter_and_gradient() {
 
 }  // namespace
 
-TEST_CASE("a block that returns to its place holds it open against all that meets both ends") {
+TEST_CASE("a block with two live ranges keeps its place free from blocks that meet both ranges") {
   const std::vector<ArenaRequest> requests = parameter_and_gradient();
   const ArenaBound bound = bound_arena(requests, 10_B, 1_B);
   CHECK(bound.lower_bound == 9_B);
@@ -37,20 +37,20 @@ TEST_CASE("a block that returns to its place holds it open against all that meet
   CHECK(pack_arena(requests, {.alignment = 1_B}).peak == 13_B);
 }
 
-TEST_CASE("what is held at a step is what the three steps' sum exceeds its own by") {
+TEST_CASE("the excess at a step is the three steps' sum without the bytes live at it") {
   const std::vector<ArenaRequest> requests = parameter_and_gradient();
   const ArenaBound bound = bound_arena(requests, 10_B, 1_B);
   // Where the activations meet the gradient, the parameter's 4 bytes cannot be used.
-  REQUIRE(bound.held[1].size() == 10);
-  CHECK(sum_at(requests, 6) + bound.held[1][6].count() == 13);
-  REQUIRE(bound.held[0].size() == 10);
-  CHECK(sum_at(requests, 3) + bound.held[0][3].count() == 13);
+  REQUIRE(bound.excess[1].size() == 10);
+  CHECK(sum_at(requests, 6) + bound.excess[1][6].count() == 13);
+  REQUIRE(bound.excess[0].size() == 10);
+  CHECK(sum_at(requests, 3) + bound.excess[0][3].count() == 13);
 }
 
-TEST_CASE("within the peak asked for nothing is held") {
+TEST_CASE("sums within the given peak have no excess") {
   const ArenaBound bound = bound_arena(parameter_and_gradient(), 13_B, 1_B);
   CHECK(bound.least_peak == 13_B);
-  for (const auto& held : bound.held) CHECK(held.empty());
+  for (const auto& held : bound.excess) CHECK(held.empty());
 }
 
 TEST_CASE("blocks with one range each have no conflict beyond their sums") {

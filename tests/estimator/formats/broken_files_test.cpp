@@ -42,7 +42,7 @@ SourceTextPtr broken_text(const std::string& bytes) {
 }
 
 std::string read_model_file(const std::string& bytes) {
-  const auto imported = import_model(opening_of(broken_text(bytes)), {.allow_unknown = true});
+  const auto imported = import_model(file_head_of(broken_text(bytes)), {.allow_unknown = true});
   if (!imported) return shown(imported.error());
   if (!*imported) return "of no format";
   const auto model = load_model((*imported)->description);

@@ -69,7 +69,7 @@ TEST_CASE("files of other formats with their bytes changed") {
         .seq = round % 3 == 0 ? std::optional<std::int64_t>(8) : std::nullopt,
         .allow_unknown = round % 2 == 0};
     const auto imported = import_model(
-        opening_of(std::make_shared<const SourceText>(SourceText{"mutant", text})), options);
+        file_head_of(std::make_shared<const SourceText>(SourceText{"mutant", text})), options);
     if (!imported) {
       REQUIRE(!render(imported.error()).empty());
       continue;
@@ -86,7 +86,7 @@ TEST_CASE("files of other formats with their bytes changed") {
 TEST_CASE("descriptions are of no foreign format") {
   for (const auto& entry :
        std::filesystem::directory_iterator(testing::source_path("/configs/models"))) {
-    const auto imported = import_model(open_model(entry.path().string()), {});
+    const auto imported = import_model(read_file_head(entry.path().string()), {});
     CAPTURE(entry.path().string());
     REQUIRE(imported.has_value());
     CHECK_FALSE(imported->has_value());

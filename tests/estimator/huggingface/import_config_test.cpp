@@ -199,7 +199,7 @@ TEST_CASE("mistakes in a configuration have their place") {
 TEST_CASE("an unknown model type is told which are read and how to record it") {
   const testing::TemporaryFolder folder;
   const std::string path = folder.file("config.json", "{\"model_type\": \"zamba\"}");
-  const auto result = import_hugging_face_model(open_model(path), {});
+  const auto result = import_hugging_face_model(read_file_head(path), {});
   REQUIRE_FALSE(result);
   const std::string& hint = result.error().front().hint;
   CHECK(hint.starts_with("read are llama, mistral, mixtral, "));
@@ -235,7 +235,7 @@ TEST_CASE("a configuration may state sizes at the edges") {
 TEST_CASE("pairs fix CLIP's step, and give it its loss") {
   const std::string file = testing::source_path("/tests/hf/small-clip/config.json");
   const auto read = [&](const std::string& pairs) {
-    return import_model(open_model(file), {.values = {{"pairs", pairs}}});
+    return import_model(read_file_head(file), {.values = {{"pairs", pairs}}});
   };
   const auto imported = read("64");
   REQUIRE(imported.has_value());

@@ -12,7 +12,7 @@ namespace stowage {
 namespace {
 
 std::string refusal_of(const std::string& argument) {
-  const auto imported = import_model(open_model(argument), {});
+  const auto imported = import_model(read_file_head(argument), {});
   return imported ? "read" : render(imported.error());
 }
 

@@ -16,8 +16,8 @@ std::string keras_file(const std::string& name) {
   return testing::source_path("/tests/keras/" + name + ".json");
 }
 
-Result<ModelGraph> keras_model_of(const Opening& opening, const ImportOptions& options = {}) {
-  auto imported = import_model(opening, options);
+Result<ModelGraph> keras_model_of(const FileHead& file_head, const ImportOptions& options = {}) {
+  auto imported = import_model(file_head, options);
   if (!imported) return tl::unexpected(imported.error());
   REQUIRE(imported->has_value());
   return load_model((*imported)->description);
@@ -25,7 +25,7 @@ Result<ModelGraph> keras_model_of(const Opening& opening, const ImportOptions& o
 
 std::string refusal_of_keras(const std::string& text, const ImportOptions& options = {}) {
   const auto model = keras_model_of(
-      opening_of(std::make_shared<const SourceText>(SourceText{"net.json", text})), options);
+      file_head_of(std::make_shared<const SourceText>(SourceText{"net.json", text})), options);
   return model ? std::string() : render(model.error());
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("parameters are those that Keras counts") {
     std::getline(fields, trainable, ',');
     std::getline(fields, rest, ',');
     CAPTURE(name);
-    const auto model = keras_model_of(open_model(keras_file(name)));
+    const auto model = keras_model_of(read_file_head(keras_file(name)));
     if (!model) FAIL(render(model.error()));
     CHECK(trainable_parameter_count(*model) == std::stoll(trainable));
     // Keras counts running statistics; PyTorch's counter of batches is no weight of Keras'.
@@ -66,7 +66,7 @@ TEST_CASE("parameters are those that Keras counts") {
 }
 
 TEST_CASE("weights keep Keras' names, the compile configuration is taken") {
-  const auto model = keras_model_of(open_model(keras_file("cnn")));
+  const auto model = keras_model_of(read_file_head(keras_file("cnn")));
   REQUIRE(model.has_value());
   CHECK(has_parameter(*model, "conv2d/kernel"));
   CHECK(has_parameter(*model, "batch_normalization/moving_variance"));

@@ -28,7 +28,7 @@ bool survives(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every beginning of a description") {
+TEST_CASE("every prefix of a description is an answer") {
   for (const char* name : {"resnet18", "unet"}) {
     const std::string text = text_of_model(name);
     for (std::size_t length = 0; length < text.size(); length += 3) {

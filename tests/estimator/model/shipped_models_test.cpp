@@ -86,7 +86,7 @@ TEST_CASE("networks of hundreds of layers take few lines") {
   CHECK(line_count("gpt2-xl") + line_count("gpt2") < 60);
 }
 
-TEST_CASE("the larger GPT-2s are arguments away") {
+TEST_CASE("larger GPT-2 models are the shipped one with other arguments") {
   // Hugging Face: gpt2-medium, gpt2-large, gpt2-xl.
   const auto count = [](const char* hidden, const char* layers, const char* heads) {
     return parameter_count(load_shipped(

@@ -28,7 +28,7 @@ SourceTextPtr onnx_source(const std::string& bytes) {
 
 // The layers of the description, or the mistakes.
 std::string layers_of_onnx(const std::string& bytes, const ImportOptions& options = {}) {
-  const auto imported = import_model(opening_of(onnx_source(bytes)), options);
+  const auto imported = import_model(file_head_of(onnx_source(bytes)), options);
   if (!imported) return render(imported.error());
   REQUIRE(imported->has_value());
   const std::string text = (*imported)->description->text;
@@ -100,7 +100,7 @@ TEST_CASE("single operators are found to be a gelu, a norm and a linear layer") 
         "  - gelu: {name: Mul_y, from: w_2}\n");
 }
 
-TEST_CASE("a list that grows began with a joint of one tensor, in files of PyTorch") {
+TEST_CASE("the first Concat of a growing list is restored, in files of PyTorch") {
   const std::string joints = integer_attribute("axis", 1);
   const auto layers = [&](const std::string& graph, const std::string& producer) {
     return layers_of_onnx(
@@ -178,7 +178,7 @@ TEST_CASE("what breaks off is told by its byte") {
         "net.onnx: error: byte 8: field 7 has 70 bytes, and 20 are left\n"
         "  is the file whole? onnx.checker.check_model says what else may be wrong with it\n");
   for (std::size_t length = 4; length < whole.size(); ++length) {
-    const auto imported = import_model(opening_of(onnx_source(whole.substr(0, length))), {});
+    const auto imported = import_model(file_head_of(onnx_source(whole.substr(0, length))), {});
     CAPTURE(length);
     REQUIRE((!imported || imported->has_value()));
     if (!imported) REQUIRE(!render(imported.error()).empty());
@@ -187,7 +187,7 @@ TEST_CASE("what breaks off is told by its byte") {
 
 TEST_CASE("resnet18, exported by PyTorch, is torchvision's") {
   const auto imported =
-      import_model(open_model(testing::source_path("/tests/onnx/resnet18.onnx")), {});
+      import_model(read_file_head(testing::source_path("/tests/onnx/resnet18.onnx")), {});
   REQUIRE(imported.has_value());
   REQUIRE(imported->has_value());
   const auto model = load_model((*imported)->description);

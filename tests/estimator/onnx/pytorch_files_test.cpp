@@ -30,7 +30,7 @@ ExportedText read_export(const std::string& graph, const ImportOptions& options 
                          const std::string& producer = "pytorch") {
   const auto source =
       std::make_shared<const SourceText>(SourceText{"net.onnx", onnx_file(graph, 20, producer)});
-  const auto imported = import_model(opening_of(source), options);
+  const auto imported = import_model(file_head_of(source), options);
   if (!imported) return {render(imported.error()), ""};
   REQUIRE(imported->has_value());
   const std::string text = (*imported)->description->text;
@@ -134,7 +134,7 @@ TEST_CASE("a bias of zeros that was taken away is put back") {
                  "bias: false, parameter_names: {weight: conv.weight}"));
 }
 
-TEST_CASE("equal vectors that were made one are parted, shared blocks are not") {
+TEST_CASE("merged equal vectors are separated, shared blocks are not") {
   const auto graph = [](const std::string& second) {
     return node("MatMul", {"x", "a.weight"}, {"p"}) + node("Add", {"p", "zeros"}, {"q"}) +
            node("MatMul", {"q", second}, {"r"}) + node("Add", {"r", "zeros"}, {"y"}) +
@@ -150,7 +150,7 @@ TEST_CASE("equal vectors that were made one are parted, shared blocks are not") 
   CHECK(has_text(shared.layers, "tie: {weight: a_3.weight, bias: a_3.bias}"));
 }
 
-TEST_CASE("a scale and a running variance that were made one stay apart") {
+TEST_CASE("a merged scale and running variance become two vectors") {
   const std::string graph =
       node("BatchNormalization", {"x", "ones", "zeros", "zeros", "ones"}, {"y"}) +
       weights("ones", {3}) + weights("zeros", {3}) + photo +
@@ -217,7 +217,7 @@ TEST_CASE("parts of a sequence are those of a split") {
                "the sequence has no such part"));
 }
 
-TEST_CASE("padding that is turned and read backwards is folded") {
+TEST_CASE("padding that is transposed and reversed is folded") {
   // torch's pads, last axis first: [[0, 0], [0, 0], [1, 2], [3, 4]] as pairs, read backwards.
   const std::string graph =
       node("Reshape", {"pads", "pairs"}, {"p"}) +

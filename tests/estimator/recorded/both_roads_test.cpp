@@ -19,7 +19,7 @@ namespace {
 
 StepDocument recorded_document(const std::string& name) {
   const std::string path = testing::source_path("/tests/recorded/" + name + ".json");
-  auto document = read_whole_step(
+  auto document = read_completed_step(
       std::make_shared<const SourceText>(SourceText{path, testing::file_text(path)}));
   if (!document) FAIL(render(document.error()));
   return *std::move(document);

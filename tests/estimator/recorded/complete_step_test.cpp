@@ -219,7 +219,7 @@ TEST_CASE("a completed step is complete: once more changes nothing") {
   REQUIRE(twice.has_value());
   CHECK(write_step(*twice) == write_step(*once));
   const auto read =
-      read_whole_step(std::make_shared<const SourceText>(SourceText{"s", write_step(*once)}));
+      read_completed_step(std::make_shared<const SourceText>(SourceText{"s", write_step(*once)}));
   REQUIRE(read.has_value());
   CHECK(*read->graph == *once->graph);
 }

@@ -62,8 +62,7 @@ const HeldOutput held_output_table[] = {
      "distilbert.transformer.layer.1.ffn.dropped",
      "distilbert.transformer.layer.1.output_layer_norm"},
     // transformers' decoders as classifiers, whose peak lies within the last block: inputs_embeds
-    // and
-    // position_embeds (pos_embeds) of the model's forward, where they are added or dropped, and
+    // and position_embeds (pos_embeds) of the model's forward, where they are added or dropped, and
     // where 16 bits are normed in float32
     {{"small-classifier-gpt2"}, "transformer.wte", "transformer.ln_f"},
     {{"small-classifier-gpt2"}, "transformer.wpe", "transformer.ln_f"},
@@ -147,9 +146,8 @@ const HeldOutput held_output_table[] = {
      "swin.encoder.layers_1.blocks.1.layernorm_after",
      "swin.encoder.layers_1.blocks.1.mlp.fc2",
      "amp"},
-    // Under autocast, whose casts are saved in their stead: SwinLayer's and SwinAttention's
-    // variables,
-    // and in the loops over blocks and stages the input of the one that runs
+    // Under autocast, whose casts are saved instead: SwinLayer's and SwinAttention's variables, and
+    // in the loops over blocks and stages the input of the one that runs
     {{"small-swin"},
      "swin.encoder.layers_1.blocks.1.padded",
      "swin.encoder.layers_1.blocks.1.done",

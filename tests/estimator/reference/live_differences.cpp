@@ -114,9 +114,8 @@ const InnerStorage inner_storages[] = {
     {{"mixer_b16", "vit_b_16"}, ".input.contiguous"},
     // log_softmax's contiguous copy of logits whose channels lie innermost
     {{"unet"}, ".input.contiguous", "nhwc"},
-    // Batch norm's copy of relu6's gradient, which on CUDA lies as the contiguous one that it is
-    // made
-    // of (hardtanh_backward in ATen/native/Activation.cpp); a fake tensor's lies as relu6's input.
+    // Batch norm's copy of relu6's gradient, which on CUDA is contiguous like the one it is made of
+    // (hardtanh_backward in ATen/native/Activation.cpp); a fake tensor's has relu6's input's order.
     {{"mobilenet_v2"}, "bn_head.grad.contiguous", "fp32 nhwc"},
     // cudnn_convolution's copy of a filter beside an input whose channels lie innermost
     {{"convnext_tiny"}, ".weight.contiguous", "nchw"},
@@ -278,6 +277,8 @@ bool hold_indices(const SizedStep& step, Bytes held, bool in_backward, std::vect
 
 }  // namespace
 
+/// Applies every documented difference that concerns the reference to the live bytes, and names
+/// those that had no effect.
 AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& step,
                              const MemoryRules& rules, std::vector<Bytes> live) {
   const Bytes granularity = rules.granularity;

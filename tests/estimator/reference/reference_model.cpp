@@ -29,6 +29,7 @@ std::int64_t bytes_at(const json& object, const char* key) {
   return object.at(key).get<std::int64_t>();
 }
 
+/// Reads the settings with which a reference was traced, and the arguments that its model needs.
 void read_settings(const json& file, ReferenceModel& model) {
   const json& settings = file.at("settings");
   model.model = file.at("model").get<std::string>();
@@ -180,7 +181,7 @@ ModelGraph our_model(const ReferenceModel& reference) {
 
 ModelGraph our_model(const std::string& name, const ModelOptions& options) {
   if (is_traced_configuration(name)) {
-    auto imported = import_model(open_model(configuration_of(name)),
+    auto imported = import_model(read_file_head(configuration_of(name)),
                                  {.seq = options.seq, .values = options.arguments});
     if (!imported) throw std::runtime_error(render(imported.error()));
     auto model = load_model(imported->value().description, options);

@@ -94,7 +94,7 @@ TEST_CASE("with micro-batches each update follows the last one's gradient") {
   CHECK(early.micro_batch.end_node == late.micro_batch.end_node);
 }
 
-TEST_CASE("gradients live shorter") {
+TEST_CASE("early updates shorten the lifetimes of gradients") {
   // From the node that makes the head's gradient to the last that uses it.
   const auto nodes_alive = [](const StepGraph& step) {
     const auto all_uses = uses(step);
@@ -105,7 +105,7 @@ TEST_CASE("gradients live shorter") {
   CHECK(nodes_alive(step_of({.early_updates = true})) <= 2);
 }
 
-TEST_CASE("what is early already, or has no updates, is refused") {
+TEST_CASE("a step with early updates, and an inference, are refused") {
   CHECK_FALSE(with_early_updates(step_of({.early_updates = true})).has_value());
   CHECK_FALSE(with_early_updates(step_of({.mode = Mode::inference})).has_value());
 }

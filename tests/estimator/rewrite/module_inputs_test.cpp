@@ -93,7 +93,7 @@ TEST_CASE("training steps and our own executor's hold what they held") {
   }
 }
 
-TEST_CASE("a second time adds nothing") {
+TEST_CASE("adding module inputs twice changes nothing") {
   const ModelGraph model = testing::described(nested);
   const StepGraph step = inference(nested);
   CHECK(with_module_inputs(step, model) == step);

@@ -71,7 +71,7 @@ TEST_CASE("a stash keeps the tensors of as many saves") {
   CHECK(offloaded_bytes(*one) == offloaded_bytes(*five));
 }
 
-TEST_CASE("small tensors and parameters stay") {
+TEST_CASE("small tensors and parameters are not offloaded") {
   const auto none = offloaded("min_bytes=1000000");
   REQUIRE(none);
   CHECK(count_of(*none, offload_kernel) == 0);

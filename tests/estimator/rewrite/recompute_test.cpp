@@ -203,7 +203,7 @@ TEST_CASE("each micro-batch makes its own values again") {
   CHECK(second_calls(recomputed(whole, {"drop@1"})) == Names{"drop.forward@1.recomputed"});
 }
 
-TEST_CASE("less is live where backward begins") {
+TEST_CASE("recomputation lowers the live bytes at the start of backward") {
   const StepGraph whole = recomputed_from();
   CHECK(live_peak(recomputed(whole, {"norm", "second"})) < live_peak(whole));
   for (const std::string& value : candidates_of(whole)) {

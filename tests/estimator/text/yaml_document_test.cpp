@@ -74,7 +74,7 @@ TEST_CASE("sizes and depths beyond the caps are refused quickly") {
             .find("more than 4000000 nodes, aliases counted") != std::string::npos);
 }
 
-TEST_CASE("text that is none") {
+TEST_CASE("bytes that are not text are refused") {
   CHECK(outcome("a: \xff\n") ==
         "t:1:4: error: byte 0xff is not UTF-8 text\n  a: \\xff\n     ^~~~\n  is this a model "
         "description?\n");

@@ -7,7 +7,7 @@ namespace stowage {
 
 namespace {
 
-constexpr ThreadRoom h100{132, 2048}, rtx3090{82, 1536};
+constexpr ThreadCapacity h100{132, 2048}, rtx3090{82, 1536};
 
 /// The gradient of a linear layer's bias: rows are summed.
 TensorSum over_rows(std::int64_t rows, std::int64_t columns, DataType type = DataType::float32) {

@@ -34,7 +34,7 @@ TEST_CASE("copies in flight shorten the step and never leave the budget") {
     if (narrow.arena > budget) continue;
     // Known offsets give the same result as packing once more.
     const ArenaClaims kept = kept_claims(placed);
-    const ArenaPacking packing = pack_arena(kept.requests, {.enough = budget});
+    const ArenaPacking packing = pack_arena(kept.requests, {.target_peak = budget});
     REQUIRE(packing.peak <= budget);
     const ScheduleOutcome again = fit_schedule(placed, {.budget = budget, .kept = packing.offsets});
     REQUIRE(again.fitted.has_value());

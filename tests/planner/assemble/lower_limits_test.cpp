@@ -14,8 +14,8 @@ StepLimits whole(std::size_t steps) { return StepLimits(steps, budget); }
 
 TEST_CASE("a conflict is lowered at one of its three steps") {
   Overflow overflow;
-  overflow.bound.held[0] = {0_B, 512_B, 0_B};
-  overflow.bound.held[2] = {0_B, 0_B, 1'024_B};
+  overflow.bound.excess[0] = {0_B, 512_B, 0_B};
+  overflow.bound.excess[2] = {0_B, 0_B, 1'024_B};
   const auto ways = tightened_limits(whole(3), overflow, budget);
   REQUIRE(ways.size() == 2);
   CHECK(ways[0] == StepLimits{budget, budget - 512_B, budget});
@@ -24,7 +24,7 @@ TEST_CASE("a conflict is lowered at one of its three steps") {
 
 TEST_CASE("a limit that is low enough already is not tightened") {
   Overflow overflow;
-  overflow.bound.held[0] = {512_B, 0_B};
+  overflow.bound.excess[0] = {512_B, 0_B};
   CHECK(tightened_limits({budget - 512_B, budget}, overflow, budget).empty());
 }
 

@@ -41,7 +41,7 @@ Overflowing resnet18() {
   auto solution = solve(problem, {.budget = budget});
   REQUIRE(solution.has_value());
   const PlacedStep placed(*step, problem, solution->placement);
-  ArenaPacking packing = pack_arena(kept_claims(placed).requests, {.enough = budget});
+  ArenaPacking packing = pack_arena(kept_claims(placed).requests, {.target_peak = budget});
   REQUIRE(packing.peak > budget);
   return {*std::move(step), std::move(problem), budget, *std::move(solution), std::move(packing)};
 }

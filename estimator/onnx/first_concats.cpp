@@ -1,4 +1,4 @@
-#include "estimator/onnx/listed_copies.hpp"
+#include "estimator/onnx/first_concats.hpp"
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ Producers producers_of(const OnnxGraph& graph) {
   return producers;
 }
 
-/// The node that reads `from` and leads to `value` by first inputs, without a joint between.
+/// The node that reads `from` and leads to `value` along first inputs, without a Concat in between.
 std::optional<std::size_t> first_reader(const OnnxGraph& graph, const Producers& producers,
                                         std::string_view value, std::string_view from) {
   for (int i = 0; i < longest_layer; ++i) {
@@ -40,7 +40,7 @@ std::optional<std::size_t> first_reader(const OnnxGraph& graph, const Producers&
   return std::nullopt;
 }
 
-/// Nodes whose first input had a joint of its own, with the joint's axis.
+/// Nodes whose first input was a Concat of one tensor, with its axis.
 std::map<std::size_t, std::int64_t> readers_of_lone_joints(const OnnxGraph& graph) {
   const Producers producers = producers_of(graph);
   std::map<std::pair<std::string_view, std::string_view>, const OnnxNode*> joints_of_two;
@@ -70,7 +70,7 @@ std::map<std::size_t, std::int64_t> readers_of_lone_joints(const OnnxGraph& grap
 
 }  // namespace
 
-int put_back_first_joints(OnnxGraph& graph) {
+int restore_first_concats(OnnxGraph& graph) {
   const std::map<std::size_t, std::int64_t> readers = readers_of_lone_joints(graph);
   if (readers.empty()) return 0;
   std::vector<OnnxNode> nodes;

@@ -1,7 +1,7 @@
-// Folding of nodes that choose elements of constants by their places.
+// Constant folding of nodes that select elements by their positions.
 //
-// Each says for an element of the result which element of its input it is. The size of the result
-// is known where the numbers are not (large tables, masks).
+// Each rule says which element of the input an element of the result is. The result's size is known
+// even if the numbers are not (large tables, masks).
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -31,7 +31,7 @@ void advance(Places& place, const Shape& shape) {
   }
 }
 
-// `source`: of the result's coordinates, those in `from`; nothing where there are none.
+// `source`: maps the result's coordinates to those in `from`; nothing: there are none.
 OnnxValue chosen(const OnnxValue& from, TensorType type,
                  const std::function<std::optional<Places>(const Places&)>& source) {
   OnnxValue result = constant_value(std::move(type));
@@ -110,7 +110,8 @@ std::optional<OnnxValue> fold_concat(const OnnxNode& node, const Inputs& inputs)
   return is_known(result) ? result : constant_value(*type);
 }
 
-// What one axis of a Slice takes: `count` elements from `first` on, by steps that may be negative.
+// The selection along one axis of a Slice: `count` elements from `first` on, with a step that may
+// be negative.
 struct Stretch {
   std::size_t axis = 0;
   std::int64_t first = 0, step = 1, count = 0;
@@ -182,12 +183,12 @@ std::optional<OnnxValue> fold_slice(const OnnxNode& node, const Inputs& inputs) 
 
 }  // namespace
 
-bool is_placing(std::string_view op) {
+bool selects_by_position(std::string_view op) {
   constexpr std::array<std::string_view, 4> all{"Slice", "Gather", "Transpose", "Concat"};
   return std::ranges::find(all, op) != all.end();
 }
 
-std::optional<OnnxValue> fold_placing(const OnnxNode& node, const Inputs& inputs) {
+std::optional<OnnxValue> fold_selection(const OnnxNode& node, const Inputs& inputs) {
   if (node.op == "Slice") return fold_slice(node, inputs);
   if (node.op == "Gather") return fold_gather(node, inputs);
   if (node.op == "Transpose") return fold_transpose(node, inputs);

@@ -22,7 +22,7 @@ ENVIRONMENT = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA
 PACKAGES = ("torch", "torchvision", "timm", "transformers")
 
 
-def _version(package: str) -> str | None:
+def version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -36,7 +36,7 @@ def software(device: str) -> dict:
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        **{package: _version(package) for package in PACKAGES},
+        **{package: version(package) for package in PACKAGES},
         "torch_build": torch.__version__,
         "cuda": torch.version.cuda,
         "cudnn": torch.backends.cudnn.version() if cuda else None,

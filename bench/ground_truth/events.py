@@ -11,23 +11,21 @@ the allocator rounds them. Exit codes: 0 all written, 1 some failed, 2 usage, 3 
 from __future__ import annotations
 
 import argparse
-import functools
+import contextlib
 import gzip
-import importlib
 import json
 import os
 import sys
-import tempfile
 import traceback
 
-import tuning_pool
+import card
+from forked import forked_or_fresh
+from measure import Usage, describe
+from pool import Admission, Pool
 
+_PACKAGES = ("torch", "torchvision", "timm", "transformers", "peft")  # loaded before the processes fork
 _MOST = 500_000  # events of a step
 _FRAMES = 6  # of Python, the innermost
-
-
-class Usage(Exception):
-    """A mistake in the command line."""
 
 
 def is_case(text: str) -> bool:
@@ -126,52 +124,44 @@ def phases_of(key: str) -> dict:
     return phases
 
 
-def _in_child(key: str, path: str) -> None:
-    """Runs one set-up and writes its answer, whatever happens."""
+def run(spec: dict, path: str) -> None:
+    """Runs one set-up in this process and writes its record, whatever happens."""
+    record = {"key": spec["key"]}
     try:
-        answer = {"key": key, "phases": phases_of(key)}
+        record.update(status="ok", phases=phases_of(spec["key"]))
     except Exception as error:
-        answer = {"key": key, "error": f"{type(error).__name__}: {error}"[:2000],
-                  "where": traceback.format_exc()[-2000:]}
+        record.update(status="failed", phases={}, error={
+            "message": f"{type(error).__name__}: {error}"[:2000],
+            "where": traceback.format_exc()[-2000:]})
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(answer, file)
+        json.dump(record, file)
 
 
-def _answer(key: str, path: str) -> dict:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return {"key": key, "error": "the process ended"}
+def _answer(record: dict) -> dict:
+    """What the file says of a set-up: its phases, or why there are none."""
+    if record["status"] == "ok":
+        return {"key": record["key"], "phases": record["phases"]}
+    error = record["error"]
+    where = error.get("where") or error.get("said")
+    return {"key": record["key"], "error": error["message"], **({"where": where} if where else {})}
 
 
 def run_all(keys: list[str], parallel: int) -> list[dict]:
     """In the order of the keys; `parallel` processes at once."""
-    answers, running, waiting = {}, {}, list(enumerate(keys))
-    with tempfile.TemporaryDirectory() as folder:
-        while waiting or running:
-            while waiting and len(running) < parallel:
-                number, key = waiting.pop(0)
-                path = os.path.join(folder, f"{number}.json")
-                child = tuning_pool.forked(functools.partial(_in_child, key), path)
-                running[child] = (key, path)
-            child, _ = os.wait()
-            key, path = running.pop(child)
-            answers[key] = _answer(key, path)
-            said = answers[key].get("error", "ok")
-            print(f"[{len(answers)}/{len(keys)}] {key}: {said[:200]}", file=sys.stderr, flush=True)
+    answers: dict[str, dict] = {}
+
+    def done(key: str, record: dict) -> None:
+        answers[key] = _answer(record)
+        said = answers[key].get("error", "ok")
+        print(f"[{len(answers)}/{len(keys)}] {key}: {said[:200]}", file=sys.stderr, flush=True)
+
+    def spec_of(key: str, at_once: int) -> dict:
+        return {"key": key, "at_once": at_once}
+
+    with contextlib.closing(forked_or_fresh("events:run", _PACKAGES, "events")) as starter:
+        Pool(starter, parallel, Admission(None, lambda key: 0), spec_of, float("inf"), None,
+             done).run(keys)
     return [answers[key] for key in keys]
-
-
-def _imported() -> dict:
-    """The versions of what is there; everything is imported, nothing of CUDA touched."""
-    versions = {}
-    for name in ("torch", "torchvision", "timm", "transformers", "peft"):
-        try:
-            versions[name] = importlib.import_module(name).__version__
-        except ImportError:
-            versions[name] = None
-    return versions
 
 
 def main(arguments=None) -> int:
@@ -181,17 +171,13 @@ def main(arguments=None) -> int:
     parser.add_argument("-o", "--output", default="events.json.gz")
     parser.add_argument("--parallel", type=int, default=1)
     options = parser.parse_args(arguments)
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking for a GPU makes no context here
     try:
         keys = chosen(options.what)
+        software = describe("cuda", "events: no CUDA device")["software"]
     except (Usage, ValueError, KeyError) as error:
         print(f"events: {error}", file=sys.stderr)
         return 2
-    versions = _imported()
-    import torch
-    if not torch.cuda.is_available():
-        print("events: no CUDA device", file=sys.stderr)
-        return 3
+    versions = {**{name: card.version(name) for name in _PACKAGES}, "torch": software["torch_build"]}
     answers = run_all(keys, options.parallel)
     with gzip.open(options.output, "wt", encoding="utf-8") as file:
         json.dump({"software": versions, "answers": answers}, file)

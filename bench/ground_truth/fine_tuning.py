@@ -12,68 +12,45 @@ Exit codes: 0 all done, 1 some cases failed or were refused, 2 usage, 3 no GPU, 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-import signal
 import sys
-import tempfile
 import time
 
+import card
 import journal
-import tuning_pool
+from forked import forked_or_fresh
+from interrupts import Interrupts
+from measure import Usage, describe
+from pool import Admission, Pool, is_doubtful
+from process import Fresh
 from tuning_cases import CASES, Case, chosen
 
 SCHEMA_VERSION = 1
 _ROOM_SHARE = 0.9  # of the card, for the estimates of what runs at once
+# What the process that forks loads; of transformers what its models load when they are first used.
+_PRELOADED = ("torch", "transformers", "peft", "torchvision", "timm",
+              *(f"transformers:{name}" for name in (
+                  "LlamaForCausalLM", "GPT2LMHeadModel", "MistralForCausalLM", "Qwen2ForCausalLM",
+                  "Qwen3ForCausalLM", "GemmaForCausalLM", "BertForMaskedLM", "ViTForImageClassification",
+                  "T5ForConditionalGeneration", "WhisperForConditionalGeneration")))
 
 
-class Interrupted(Exception):
-    pass
+def _head(device: str) -> dict:
+    """The card and the software."""
+    content = {"device": device, **describe(device, "fine_tuning: no CUDA device; --device cpu makes a dry run")}
+    content["software"].update({name: card.version(name) for name in ("peft", "accelerate")})
+    return content
 
 
-def _interrupt(*_):
-    raise Interrupted
+def _starter(target: str, fresh: bool):
+    """What starts the cases' processes, which run `target`. Close it."""
+    return Fresh(target) if fresh else forked_or_fresh(target, _PRELOADED, "fine_tuning")
 
 
-def _head(device: str, path: str) -> None:
-    """In a child: the card and the software, so that the parent never touches CUDA."""
-    import importlib.metadata
-    import card
-    content = {"device": device, "card": card.card() if device == "cuda" else None,
-               "software": card.software(device)}
-    for name in ("peft", "accelerate"):
-        try:
-            content["software"][name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            content["software"][name] = None
-    journal.atomic_write(path, json.dumps(content))
-
-
-def _asked_in_child(device: str) -> dict:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "head.json")
-        _, status = os.waitpid(tuning_pool.forked(lambda to: _head(device, to), path), 0)
-        if status:
-            raise SystemExit(3)
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-
-
-def _measure_in_child(options, uuid):
-    """What a case's process does: measure here, or in a Python of its own."""
-    def run(case: Case, path: str) -> None:
-        if options.fresh:
-            os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "one", case.key(),
-                                      path, "--device", options.device, "--uuid", uuid or ""])
-        import tuning_steps
-        tuning_steps.measure(case, options.device, uuid, path)
-    return run
-
-
-def again(record: dict) -> bool:
-    """Whether other cases may have spoilt it: memory ran out, or PyTorch gave its cache back."""
-    squeezed = any((phase or {}).get("alloc_retries") for phase in record["phases"].values())
-    return not record["alone"] and (record["status"] == "oom" or squeezed)
+def _say(record: dict) -> None:
+    print(f"{record['status']:7} {record['wall_seconds']:6.1f} s  {record['key']}", flush=True)
 
 
 def _needs(path: str | None) -> dict[str, int]:
@@ -85,44 +62,51 @@ def _needs(path: str | None) -> dict[str, int]:
 
 
 def _results(head: dict, log: journal.Journal, cases: list[Case]) -> str:
-    card = head["card"]  # whose uuid is needed to find it, not to be published
-    if card:
-        head = {**head, "card": {name: card[name] for name in card if name != "uuid"}}
+    told = head["card"]  # whose uuid is needed to find it, not to be published
+    if told:
+        head = {**head, "card": {name: told[name] for name in told if name != "uuid"}}
     return json.dumps({
         "schema_version": SCHEMA_VERSION, "measurement": head["device"] == "cuda", **head,
         "cases": [log.records[key] for key in sorted(log.records)],
         "missing": [case.key() for case in cases if case.key() not in log.records]}, indent=1)
 
 
-def measure(options) -> int:
-    until = time.monotonic() + options.stop_after
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
-    if not options.fresh:
-        tuning_pool.preload()
-    head = _asked_in_child(options.device)
-    log = journal.Journal(os.path.splitext(options.output)[0] + ".jsonl", head)
-    cases = chosen(options.words)
-    waiting = [case for case in cases if log.records.get(case.key(), {}).get("status") not in
-               (("ok", "oom") if options.retry_failed else ("ok", "oom", "failed", "timeout"))]
+def _run_cases(cases: list[Case], head: dict, log: journal.Journal, options, stop_at: float) -> None:
+    """KeyboardInterrupt on a signal; what had ended by then is in the journal."""
+    told = head["card"] or {}
+    needs = _needs(options.estimates)
+    admission = Admission(int(_ROOM_SHARE * told.get("torch_total_bytes", 1 << 60)),
+                          lambda case: needs.get(case.key(), 0))
+
+    def spec_of(case: Case, at_once: int) -> dict:
+        return {"key": case.key(), "device": options.device, "uuid": told.get("uuid"), "at_once": at_once}
 
     def done(case: Case, record: dict) -> None:
         log.append(record)
-        print(f"{record['status']:7} {record['wall_seconds']:6.1f} s  {case.key()}", flush=True)
+        _say(record)
 
-    card = head["card"] or {}
-    room = int(_ROOM_SHARE * card.get("torch_total_bytes", 1 << 60))
-    run = _measure_in_child(options, card.get("uuid"))
-    pool = tuning_pool.Pool(run, done, options.parallel, options.timeout, room,
-                            _needs(options.estimates))
+    with Interrupts() as interrupts, \
+            contextlib.closing(_starter("tuning_steps:run", options.fresh)) as starter:
+        pool = Pool(starter, options.parallel, admission, spec_of, options.timeout, stop_at, done,
+                    lambda case, record: is_doubtful(record), lambda case: log.put_off(case.key()),
+                    interrupts.check)
+        pool.run([case for case in cases if case.key() not in log.crowded],
+                 [case for case in cases if case.key() in log.crowded])
+
+
+def measure(options) -> int:
+    stop_at = time.monotonic() + options.stop_after
+    head = _head(options.device)
+    log = journal.Journal(os.path.splitext(options.output)[0] + ".jsonl", head)
+    cases = chosen(options.words)
+    recorded = ("ok", "oom") if options.retry_failed else ("ok", "oom", "failed", "timeout")
+    waiting = [case for case in cases
+               if log.records.get(case.key(), {}).get("status") not in recorded]
     code = 0
     try:
-        pool.work(waiting, until)
-        pool.parallel = 1
-        pool.work([case for case in cases if again({"alone": True, **log.records.get(
-            case.key(), {"status": "", "phases": {}})})], until)
-    except Interrupted:
-        pool.kill()
+        if waiting:
+            _run_cases(waiting, head, log, options, stop_at)
+    except KeyboardInterrupt:
         code = 130
     journal.atomic_write(options.output, _results(head, log, cases))
     bad = sum(record["status"] not in ("ok", "oom") for record in log.records.values())
@@ -130,35 +114,30 @@ def measure(options) -> int:
     return code or (1 if bad else 0)
 
 
-def one(options) -> int:
-    import tuning_steps
-    case = next(case for case in CASES if case.key() == options.key)
-    tuning_steps.measure(case, options.device, options.uuid or None, options.path)
-    return 0
-
-
 def record(options) -> int:
     """A step file for each case that wants one, beside those that are there."""
     os.makedirs(options.output, exist_ok=True)
-    tuning_pool.preload()
     place = lambda case: os.path.join(options.output, case.file_name() + ".json")
     capability = tuple(map(int, options.compute_capability.split(".")))
 
-    def run(case: Case, path: str) -> None:
-        import tuning_record
-        tuning_record.record(case, capability, place(case))
-        journal.atomic_write(path, json.dumps({"key": case.key(), "status": "ok", "phases": {}}))
+    def spec_of(case: Case, at_once: int) -> dict:
+        return {"key": case.key(), "compute_capability": capability, "output": place(case),
+                "at_once": at_once}
 
     codes = []
 
     def done(case: Case, result: dict) -> None:
         codes.append(result["status"] != "ok")
-        print(f"{result['status']:7} {result['wall_seconds']:6.1f} s  {case.key()}", flush=True)
+        _say(result)
+        if "error" in result:
+            print(result["error"].get("said") or result["error"]["message"], file=sys.stderr)
 
     cases = [case for case in chosen(options.words)
              if case.record and not os.path.exists(place(case))]
-    tuning_pool.Pool(run, done, options.parallel, options.timeout, 1 << 60, {}).work(
-        cases, float("inf"))
+    if cases:
+        with contextlib.closing(_starter("tuning_record:run", fresh=False)) as starter:
+            Pool(starter, options.parallel, Admission(None, lambda case: 0), spec_of, options.timeout,
+                 None, done).run(cases)
     return int(any(codes))
 
 
@@ -229,11 +208,6 @@ def _parser() -> argparse.ArgumentParser:
     to.add_argument("--estimates", metavar="FILE", help="of `ask`: what may run side by side")
     to.add_argument("--retry-failed", action="store_true")
     to.add_argument("--fresh", action="store_true", help="start Python anew for each case")
-    to = command(one, words=False)
-    to.add_argument("key")
-    to.add_argument("path")
-    to.add_argument("--device", default="cuda")
-    to.add_argument("--uuid", default="")
     to = command(record)
     to.add_argument("-o", "--output", default="recordings", metavar="FOLDER")
     to.add_argument("--parallel", type=int, default=1, metavar="N")
@@ -261,7 +235,7 @@ def main(arguments=None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (journal.WrongJournal, OSError) as error:
+    except (Usage, journal.WrongJournal, OSError) as error:
         print(f"fine_tuning: {error}", file=sys.stderr)
         return 2
 

@@ -7,6 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from typing import Any
+
+from process import Fresh, Starter
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -16,15 +19,21 @@ class NoServer(OSError):
 
 
 class Forked:
-    """Starts each job as a fork of the server. Close it: what still runs is then killed."""
+    """Starts each job as a fork of the server. Close it: what still runs is then killed.
+
+    `preload`: modules that the server imports beforehand, MODULE, or MODULE:NAME for a name that a module
+    loads only when it is asked for it.
+    """
 
     name = "forked"
 
-    def __init__(self, command=(sys.executable, os.path.join(_HERE, "server.py"))):
+    def __init__(self, target: str, preload: tuple[str, ...],
+                 command: tuple[str, ...] = (sys.executable, os.path.join(_HERE, "server.py"))) -> None:
         self.said = tempfile.TemporaryFile("w+", errors="replace")
         # In a session of its own: Ctrl-C reaches this process only, which then ends the rest in order.
-        self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=self.said, text=True, start_new_session=True,
+        self.server = subprocess.Popen([*command, target, *preload], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=self.said, text=True,
+                                       start_new_session=True,
                                        env={**os.environ, "HF_HUB_OFFLINE": "1"})
         try:
             if not self._answer()["ready"]:
@@ -33,14 +42,14 @@ class Forked:
             self.close()
             raise
 
-    def _answer(self) -> dict:
+    def _answer(self) -> dict[str, Any]:
         line = self.server.stdout.readline()
         if not line:
             self.said.seek(0)
             raise NoServer(f"the process that forks ended: {self.said.read()[-1000:].strip()}")
         return json.loads(line)
 
-    def _ask(self, content: dict) -> dict:
+    def _ask(self, content: dict[str, Any]) -> dict[str, Any]:
         try:
             print(json.dumps(content), file=self.server.stdin, flush=True)
         except BrokenPipeError:
@@ -48,11 +57,9 @@ class Forked:
         return self._answer()
 
     def start(self, spec_path: str, result_path: str, log_path: str) -> int:
-        """The process id, which is also that of the process group."""
         return self._ask({"start": [spec_path, result_path, log_path]})["pid"]
 
     def code(self, pid: int) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
         return self._ask({"ended": pid})["code"]
 
     def close(self) -> None:
@@ -63,3 +70,12 @@ class Forked:
         self.server.wait()
         self.server.stdout.close()
         self.said.close()
+
+
+def forked_or_fresh(target: str, preload: tuple[str, ...], who: str) -> Starter:
+    """Forks jobs from one process; where it cannot, says so as `who` and starts each afresh. Close it."""
+    try:
+        return Forked(target, preload)
+    except NoServer as error:
+        print(f"{who}: each job is started afresh: {error}", file=sys.stderr)
+        return Fresh(target)

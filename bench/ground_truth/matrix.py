@@ -39,6 +39,9 @@ class Job:
     def family(self) -> str:
         return catalogue.find(self.model).family
 
+    def is_capped(self) -> bool:
+        return self.cap_bytes is not None or self.cap_allocator_bytes is not None
+
     @staticmethod
     def from_key(key: str) -> Job:
         """The inverse of `key`; absent fields take their defaults. ValueError if malformed."""

@@ -27,13 +27,18 @@ import estimates
 import journal
 import matrix
 import nvml
-from forked import Forked, NoServer
+from forked import forked_or_fresh
 from interrupts import Interrupts
 from matrix import Job
-from pool import Admission, Pool
+from pool import Admission, Pool, is_doubtful
 from process import Fresh
 
 SCHEMA_VERSION = 1
+_TARGET = "one_job:run"  # what a job's process runs
+_PRELOADED = ("torch", "torchvision", "timm", "transformers", "torch._dynamo",
+              "transformers:GPT2LMHeadModel", "transformers:BertForMaskedLM",
+              "transformers:BertForSequenceClassification", "one_job", "meter", "training")
+_OUTSIDE = 1 << 30  # what a process may hold besides its allocator
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _CARD_IDENTITY = ("name", "compute_capability", "torch_total_bytes", "driver")
 
@@ -130,12 +135,13 @@ def capped_jobs(path: str) -> tuple[list[Job], dict[str, int]]:
     return list(dict.fromkeys(jobs)), overheads
 
 
-def describe(device: str) -> dict:
+def describe(device: str,
+             no_gpu: str = "measure: no CUDA device; --device cpu makes a dry run") -> dict:
     """{card, software}, asked in another process. Usage if no torch, SystemExit(3) if no GPU."""
     answer = subprocess.run([sys.executable, os.path.join(_HERE, "card.py"), "--device", device],
                             capture_output=True, text=True)
     if answer.returncode == 3:
-        print("measure: no CUDA device; --device cpu makes a dry run", file=sys.stderr)
+        print(no_gpu, file=sys.stderr)
         raise SystemExit(3)
     if answer.returncode != 0:
         last = (answer.stderr.strip().splitlines() or ["?"])[-1]
@@ -172,26 +178,31 @@ def final_text(head: dict, jobs: list[Job], records: dict[str, dict], summarise=
 def _starter(options):
     """What starts the jobs' processes. Close it."""
     if options.parallel == 1 or options.fresh:
-        return Fresh()
-    try:
-        return Forked()
-    except NoServer as error:
-        print(f"measure: each job is started afresh: {error}", file=sys.stderr)
-        return Fresh()
+        return Fresh(_TARGET)
+    return forked_or_fresh(_TARGET, _PRELOADED, "measure")
 
 
-def _admission(options, machine_card: dict | None, uuid: str | None) -> Admission:
+def expected_bytes(job: Job, sizes: dict[str, int]) -> int:
+    """Bytes on the device: the job's cap, else what it was said to take, else not known: 0."""
+    if job.cap_allocator_bytes is not None:
+        return job.cap_allocator_bytes + _OUTSIDE
+    return job.cap_bytes or sizes.get(job.key(), 0)
+
+
+def _admission(options, machine_card: dict | None, uuid: str | None) -> Admission[Job]:
     try:
-        sizes = estimates.read(options.sizes) if options.sizes else []
+        read = estimates.read(options.sizes) if options.sizes else []
     except ValueError as error:
         raise Usage(error.args[0]) from error
+    sizes = {job.key(): size for job, size, _ in read}
     told = machine_card or {}
+    total = told.get("torch_total_bytes")
     reader = nvml.open_reader(uuid) if told.get("nvml_reader") and options.parallel > 1 else None
-    return Admission(told.get("torch_total_bytes"), reader, options.keep_free / 100,
-                     {job.key(): size for job, size, _ in sizes})
+    return Admission(None if total is None else total - _OUTSIDE,
+                     lambda job: expected_bytes(job, sizes), reader, options.keep_free / 100)
 
 
-def run_all(jobs: list[Job], spec_of, options, admission: Admission, log: journal.Journal,
+def run_all(jobs: list[Job], spec_of, options, admission: Admission[Job], log: journal.Journal,
             stop_at: float | None) -> None:
     """Runs what the journal lacks. `spec_of(job, at_once)`: what a job's process is told."""
     again = ("failed", "timeout") if options.retry_failed else ()
@@ -209,7 +220,8 @@ def run_all(jobs: list[Job], spec_of, options, admission: Admission, log: journa
     if todo and (stop_at is None or time.monotonic() < stop_at):
         with Interrupts() as interrupts, contextlib.closing(_starter(options)) as starter:
             pool = Pool(starter, options.parallel, admission, spec_of, options.timeout, stop_at,
-                        finished, lambda job: log.put_off(job.key()), interrupts.check)
+                        finished, lambda job, record: is_doubtful(record, job.is_capped()),
+                        lambda job: log.put_off(job.key()), interrupts.check)
             pool.run([job for job in todo if job.key() not in log.crowded],
                      [job for job in todo if job.key() in log.crowded])
     if left:
@@ -249,8 +261,8 @@ def _specs(extras: dict[str, dict], options, uuid: str | None):
 
     def spec_of(job: Job, at_once: int) -> dict:
         threads = max(1, cores // at_once) if at_once > 1 else None
-        return {"job": asdict(job), "device": options.device, "uuid": uuid, "warmup": options.warmup,
-                "steps": options.steps, "at_once": at_once, "threads": threads,
+        return {"key": job.key(), "job": asdict(job), "device": options.device, "uuid": uuid,
+                "warmup": options.warmup, "steps": options.steps, "at_once": at_once, "threads": threads,
                 **extras.get(job.key(), {})}
     return spec_of
 

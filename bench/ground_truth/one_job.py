@@ -1,10 +1,8 @@
-"""Measures one job in this process. Started by measure.py for each job.
+"""Measures one job in this process, which process.py starts for measure.py.
 
-    python one_job.py SPEC.json RESULT.json
-
-SPEC holds {"job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m}; "at_once", how many
+The spec holds {"key": ..., "job": {...}, "device": "cuda"|"cpu", "uuid": ..., "warmup": n, "steps": m}; "at_once", how many
 jobs may be running (1), and "threads" of the CPU (PyTorch's choice); and for capped jobs
-"overhead_bytes" or "estimate", which is recorded as it stands. RESULT is rewritten after every
+"overhead_bytes" or "estimate", which is recorded as it stands. The record is written again after every
 phase, so that a job that is killed leaves the phases that it finished; "status" is "running" until the
 end.
 """
@@ -14,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import traceback
 
 import cap
@@ -165,9 +162,3 @@ def _last_snapshot(meter, recorder: Recorder) -> None:
         recorder.phase("at_oom", meter.snapshot())
     except Exception as error:
         recorder.save(at_oom_unreadable=str(error)[:500])
-
-
-if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as file:
-        specification = json.load(file)
-    run(specification, sys.argv[2])

@@ -1,7 +1,12 @@
-"""One job's process: started, watched, ended, and made into a record that is true however it ended."""
+"""One job's process: started, watched, ended, and made into a record that is true however it ended.
+
+A job is a function MODULE:FUNCTION that is given a spec, a dictionary with the job's "key", and the path
+where it writes its record as JSON. The record's "status" is "running" until the job has come to its end.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -9,24 +14,43 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any, Protocol
 
-from matrix import Job
-
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_JOB_COMMAND = (sys.executable, os.path.join(_HERE, "one_job.py"))
+Record = dict[str, Any]
 
 
-class Fresh:
-    """Starts each job in a new interpreter."""
+def run_here(target: str, spec_path: str, result_path: str) -> None:
+    """The job, in this process."""
+    module, _, function = target.partition(":")
+    with open(spec_path, encoding="utf-8") as file:
+        spec = json.load(file)
+    getattr(importlib.import_module(module), function)(spec, result_path)
 
-    name = "fresh"
 
-    def __init__(self, command=_JOB_COMMAND):
-        self.command = command
-        self.children = {}
+class Starter(Protocol):
+    """Starts jobs' processes: in a new interpreter (Fresh) or as forks of a server (forked.Forked)."""
+
+    name: str
 
     def start(self, spec_path: str, result_path: str, log_path: str) -> int:
         """The process id, which is also that of the process group."""
+
+    def code(self, pid: int) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+
+    def close(self) -> None: ...
+
+
+class Fresh:
+    """Starts each job in a new interpreter. `command` is given the paths of the spec and of the record."""
+
+    name = "fresh"
+
+    def __init__(self, target: str, command: tuple[str, ...] | None = None) -> None:
+        self.command = command or (sys.executable, os.path.abspath(__file__), target)
+        self.children: dict[int, subprocess.Popen] = {}
+
+    def start(self, spec_path: str, result_path: str, log_path: str) -> int:
         with open(log_path, "w", encoding="utf-8") as log:
             child = subprocess.Popen([*self.command, spec_path, result_path], stdout=log, stderr=log,
                                      stdin=subprocess.DEVNULL, start_new_session=True,
@@ -35,7 +59,6 @@ class Fresh:
         return child.pid
 
     def code(self, pid: int) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
         return self.children[pid].poll()
 
     def close(self) -> None:
@@ -45,7 +68,7 @@ class Fresh:
 class Running:
     """A job that was started and whose record is not made yet."""
 
-    def __init__(self, starter, spec: dict, timeout: float):
+    def __init__(self, starter: Starter, spec: dict[str, Any], timeout: float) -> None:
         self.starter, self.spec, self.timeout = starter, spec, timeout
         self.started = time.monotonic()
         self.folder = tempfile.TemporaryDirectory()
@@ -56,7 +79,7 @@ class Running:
     def _path(self, name: str) -> str:
         return os.path.join(self.folder.name, name)
 
-    def record(self) -> dict | None:
+    def record(self) -> Record | None:
         """The record if the job ended or its time is up; None while it runs."""
         code = self.starter.code(self.pid)
         if code is None and time.monotonic() - self.started < self.timeout:
@@ -81,9 +104,9 @@ class Running:
                 time.sleep(0.01)
 
 
-def run_job(spec: dict, timeout: float, starter=None) -> dict:
+def run_job(spec: dict[str, Any], timeout: float, starter: Starter) -> Record:
     """Runs one job alone and returns its record. Never raises for what the job does."""
-    job = Running(starter or Fresh(), spec, timeout)
+    job = Running(starter, spec, timeout)
     try:
         while (record := job.record()) is None:
             time.sleep(0.02)
@@ -92,14 +115,14 @@ def run_job(spec: dict, timeout: float, starter=None) -> dict:
         job.end()
 
 
-def _record(spec: dict, result_path: str, code: int | None, timeout: float, said: str) -> dict:
+def _record(spec: dict[str, Any], result_path: str, code: int | None, timeout: float, said: str) -> Record:
     """What the job wrote, with a status that is true however the process ended."""
     try:
         with open(result_path, encoding="utf-8") as file:
             record = json.load(file)
     except (OSError, ValueError):
-        record = {"key": Job(**spec["job"]).key(), "job": spec["job"], "status": "running",
-                  "phases": {}}
+        record = {name: spec[name] for name in ("key", "job") if name in spec}
+        record.update(status="running", phases={})
     if record["status"] != "running":
         return record
     if code is None:
@@ -109,3 +132,7 @@ def _record(spec: dict, result_path: str, code: int | None, timeout: float, said
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         record.update(status="failed", error={"kind": "ProcessEnded", "message": how, "said": said})
     return record
+
+
+if __name__ == "__main__":
+    run_here(*sys.argv[1:])

@@ -1,8 +1,9 @@
-"""For the tests: a program that answers as stowage does, and results as measure.py writes them."""
+"""For the tests: a program that answers as stowage does, results as measure.py writes them, a job."""
 
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 
 import matrix
@@ -71,3 +72,18 @@ def results(records: list, **head) -> dict:
     return {"schema_version": 1, "measurement": True, "card": {"name": "NVIDIA H200"},
             "software": {"torch": "2.11.0", "environment": {}}, "warmup": 2, "steps": 3,
             "jobs": records, **head}
+
+
+def run(spec: dict, path: str) -> None:
+    """A job for process.py that ends, dies or hangs."""
+    record = {"key": spec["key"], "status": "running", "phases": {"loaded": {}}, "pid": os.getpid(),
+              "began": time.monotonic()}
+    if spec["does"] == "die":
+        print("about to go", flush=True)
+        os._exit(7)
+    if spec["does"] == "end":
+        record.update(status="ok", ended=time.monotonic())
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    if spec["does"] == "hang":
+        time.sleep(60)

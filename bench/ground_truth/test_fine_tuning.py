@@ -1,22 +1,24 @@
-"""The cases, the pool and the comparison of fine_tuning.py, without torch; none of the figures is from a GPU.
+"""The cases, what is run of them and the comparison of fine_tuning.py, without torch; none of the figures is from a GPU.
 
     python -m unittest discover -s bench/ground_truth
 """
 
+import contextlib
+import io
 import json
 import os
 import sys
 import tempfile
-import time
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import fine_tuning
+import pool
 import stowage
 import tuning_compare
 import tuning_models
-import tuning_pool
 import tuning_questions as questions
 from score import Pair
 from stowage import Prediction
@@ -59,51 +61,51 @@ class Cases(unittest.TestCase):
                 self.assertEqual(len(tuning_models.configuration(case)["architectures"]), 1)
 
 
-class Pool(unittest.TestCase):
-    def work(self, run, cases, until=float("inf"), parallel=2, timeout=20.0, room=100, needs=None):
-        """(records in the order that they ended, what was not started)."""
-        records = []
-        pool = tuning_pool.Pool(run, lambda case, record: records.append(record), parallel, timeout,
-                                room, needs or {})
-        return records, pool.work(cases, until)
+class Measuring(unittest.TestCase):
+    """The command with a pool that starts no process."""
 
-    @staticmethod
-    def write(path, **record):
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"key": "k", "status": "ok", "phases": {}, **record}, file)
+    def measure(self, ends, *arguments):
+        """`ends`: by key, the records of its runs. (exit code, results, [case, jobs at once] as they ran)"""
+        ran = []
 
-    def test_each_runs_in_a_process_of_its_own(self):
-        records, left = self.work(lambda case, path: self.write(path, process=os.getpid()), CASES[:5])
-        self.assertEqual((len({record["process"] for record in records} - {os.getpid()}), left),
-                         (5, []))
+        def running(starter, spec, timeout):
+            ran.append((spec["key"], spec["at_once"]))
+            record = {"key": spec["key"], "phases": {}, "wall_seconds": 1.0, **ends[spec["key"]].pop(0)}
+            return mock.Mock(record=lambda: record)
 
-    def test_a_process_that_dies_is_a_failure(self):
-        records, _ = self.work(lambda case, path: os._exit(7), CASES[:1])
-        self.assertEqual((records[0]["status"], records[0]["error"]["message"]),
-                         ("failed", "the process ended with 7"))
+        output = os.path.join(self.folder, "out.json")
+        head = {"card": {"uuid": "u", "torch_total_bytes": 100}, "software": {}}
+        with mock.patch.object(pool, "Running", running), \
+                mock.patch.object(fine_tuning, "describe", return_value=head), \
+                mock.patch.object(fine_tuning, "forked_or_fresh"), \
+                contextlib.redirect_stdout(io.StringIO()):
+            code = fine_tuning.main(["measure", "-o", output, *arguments])
+        with open(output, encoding="utf-8") as file:
+            return code, json.load(file), ran
 
-    def test_a_process_that_hangs_is_ended(self):
-        def hang(case, path):
-            self.write(path, status="running", phases={"loaded": {}})
-            time.sleep(60)
-        records, _ = self.work(hang, CASES[:1], timeout=0.2)
-        self.assertEqual((records[0]["status"], records[0]["phases"]), ("timeout", {"loaded": {}}))
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
 
-    def test_none_starts_too_late(self):
-        self.assertEqual(self.work(None, CASES[:3], until=time.monotonic() - 1), ([], CASES[:3]))
+    def test_what_others_may_have_spoilt_runs_again_alone_and_only_that_is_recorded(self):
+        squeezed = {"status": "ok", "phases": {"steady": {"alloc_retries": 1}, "loaded": None}}
+        first, second, third = (case.key() for case in chosen(["t5-small"])[:3])
+        ends = {first: [{"status": "oom"}, {"status": "ok"}], second: [squeezed, {"status": "oom"}],
+                third: [{"status": "ok"}]}
+        code, content, ran = self.measure(ends, "--parallel", "2", first, second, third)
+        self.assertEqual((code, ran[3:]), (0, [(first, 1), (second, 1)]))
+        self.assertEqual({case["key"]: case["status"] for case in content["cases"]},
+                         {first: "ok", second: "oom", third: "ok"})
+        self.assertEqual((content["missing"], content["card"]), ([], {"torch_total_bytes": 100}))
 
-    def test_what_has_no_room_waits(self):
-        needs = dict.fromkeys((case.key() for case in CASES[:3]), 60)
-        records, _ = self.work(lambda case, path: self.write(path), CASES[:3], needs=needs)
-        self.assertEqual([record["alone"] for record in records], [True] * 3)
-
-    def test_what_others_may_have_spoilt_runs_again(self):
-        squeezed = {"steady": {"alloc_retries": 1}, "loaded": None}
-        for status, phases, alone, expected in (("oom", {}, False, True), ("oom", {}, True, False),
-                                                ("ok", squeezed, False, True),
-                                                ("ok", {}, False, False)):
-            record = {"status": status, "phases": phases, "alone": alone}
-            self.assertEqual(fine_tuning.again(record), expected, record)
+    def test_a_second_run_does_only_what_is_missing(self):
+        first, second = (case.key() for case in chosen(["t5-small"])[:2])
+        self.assertEqual(self.measure({first: [{"status": "failed"}]}, first)[0], 1)
+        code, _, ran = self.measure({second: [{"status": "ok"}]}, first, second)
+        self.assertEqual((code, ran), (1, [(second, 1)]))
+        code, _, ran = self.measure({first: [{"status": "ok"}]}, "--retry-failed", first, second)
+        self.assertEqual((code, ran), (0, [(first, 1)]))
 
 
 class Comparison(unittest.TestCase):

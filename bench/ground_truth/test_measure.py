@@ -134,11 +134,13 @@ class Isolation(InFolder):
     """What a job's process may do without stopping the run."""
 
     def spec(self, model="mlp"):
-        return {"job": asdict(Job(model, 2)), "device": "cpu", "uuid": None, "warmup": 1, "steps": 1}
+        job = Job(model, 2)
+        return {"key": job.key(), "job": asdict(job), "device": "cpu", "uuid": None, "warmup": 1,
+                "steps": 1}
 
     def run_script(self, text, timeout=30.0):
         script = self.path("job.py", "import sys, os, time, json, signal\n" + text)
-        return process.run_job(self.spec(), timeout, process.Fresh((sys.executable, script)))
+        return process.run_job(self.spec(), timeout, process.Fresh("", (sys.executable, script)))
 
     def test_a_process_that_dies_is_a_failure_with_what_it_said(self):
         record = self.run_script("print('about to go', flush=True); os._exit(3)")
@@ -164,7 +166,7 @@ class Isolation(InFolder):
 
     @needs_torch
     def test_a_job_that_raises_is_recorded_with_its_place(self):
-        record = process.run_job(self.spec("torchvision/no_such_model"), 120)
+        record = process.run_job(self.spec("torchvision/no_such_model"), 120, process.Fresh("one_job:run"))
         if record["status"] == "skipped":
             self.skipTest(record["reason"])
         self.assertEqual(record["status"], "failed")

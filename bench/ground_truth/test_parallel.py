@@ -24,7 +24,7 @@ import nvml
 import pool
 from forked import Forked, NoServer
 from matrix import Job
-from pool import Admission, Pool
+from pool import Admission, Pool, is_doubtful
 
 needs_torch = unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
 GIB = 1 << 30
@@ -68,9 +68,10 @@ class OfPool(unittest.TestCase):
         self.finished, self.crowded = [], []
 
     def run_pool(self, limit, alone=(), **options):
-        asked = {"admission": Admission(None, None, 0.25, {}), "stop_at": None, **options}
+        asked = {"admission": Admission(None, lambda job: 0), "stop_at": None, **options}
         Pool(None, limit, spec_of=lambda job, at_once: {"job": job, "at_once": at_once}, timeout=9,
              finished=lambda *both: self.finished.append(both), crowded=self.crowded.append,
+             doubtful=lambda job, record: is_doubtful(record, job.is_capped()),
              **asked).run(self.jobs, list(alone))
 
     def test_no_more_than_the_limit_run_and_all_are_finished_once(self):
@@ -131,7 +132,8 @@ class OfAdmission(unittest.TestCase):
         reader.memory.return_value = (80 * GIB, used)
         jobs = [Job("mlp", batch) for batch in range(1, 9)]
         known = {job.key(): amount for job, amount in zip(jobs, [size, *running])} if sizes else {}
-        return Admission(80 * GIB, reader, 0.25, known).allows(jobs[0], jobs[1:len(running) + 1])
+        admission = Admission(79 * GIB, lambda job: known.get(job.key(), 0), reader, 0.25)
+        return admission.choose(jobs[:1], jobs[1:len(running) + 1]) is jobs[0]
 
     def test_a_job_alone_always_starts(self):
         self.assertTrue(self.allows(500 * GIB, used=79 * GIB))
@@ -146,21 +148,76 @@ class OfAdmission(unittest.TestCase):
         self.assertFalse(self.allows(0, [0], used=61 * GIB))
 
     def test_a_cap_is_a_size(self):
-        admission = Admission(80 * GIB, None, 0.25, {})
-        self.assertEqual(admission.expected(Job("mlp", 1, cap_bytes=5)), 5)
-        self.assertEqual(admission.expected(Job("mlp", 1, cap_allocator_bytes=5)), 5 + GIB)
+        sizes = {Job("mlp", 1).key(): 7}
+        for job, expected in ((Job("mlp", 1, cap_bytes=5), 5), (Job("mlp", 1), 7), (Job("mlp", 2), 0),
+                              (Job("mlp", 1, cap_allocator_bytes=5), 5 + GIB)):
+            self.assertEqual(measure.expected_bytes(job, sizes), expected)
+
+    def test_a_smaller_job_goes_before_one_that_has_no_room_beside_the_others(self):
+        needs = dict(zip("abcd", (60, 50, 40, 30)))
+        admission = Admission(100, needs.get)
+        self.assertEqual(admission.choose(["b", "c", "d"], ["a"]), "c")
+        self.assertIsNone(admission.choose(["b"], ["a"]))
+        self.assertEqual(admission.choose(["b"], []), "b")
 
     def test_without_an_answer_of_the_driver_the_sizes_decide(self):
         reader = mock.Mock()
         reader.memory.side_effect = nvml.Unavailable
-        self.assertTrue(Admission(80 * GIB, reader, 0.25, {}).allows(Job("mlp", 1), [Job("mlp", 2)]))
+        admission = Admission(80 * GIB, lambda job: 0, reader, 0.25)
+        self.assertEqual(admission.choose([Job("mlp", 1)], [Job("mlp", 2)]), Job("mlp", 1))
+
+
+def started():
+    return Forked("one_job:run", measure._PRELOADED)
+
+
+class PoolOfForks(unittest.TestCase):
+    """The pool with real processes, forked from one that has loaded nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.starter = Forked("stand_in:run", ())
+        cls.addClassCleanup(lambda: cls.starter.close())
+
+    def work(self, does, needs=(0, 0, 0), timeout=60.0, stop_at=None):
+        """`does`: by job, what its process does. The records in the order that they ended."""
+        records, sizes = [], dict(zip(does, needs))
+        pool = Pool(self.starter, 2, Admission(100, lambda job: sizes.get(job, 0)),
+                    lambda job, at_once: {"key": job, "does": does[job], "at_once": at_once}, timeout,
+                    stop_at, lambda job, record: records.append(record))
+        pool.run(list(does))
+        return records
+
+    def test_each_runs_in_a_process_of_its_own(self):
+        records = self.work(dict.fromkeys("abcde", "end"))
+        self.assertEqual(len({record["pid"] for record in records} - {os.getpid()}), 5)
+        self.assertEqual({(record["status"], record["process"]) for record in records},
+                         {("ok", "forked")})
+
+    def test_a_process_that_dies_is_a_failure(self):
+        record = self.work({"a": "die"})[0]
+        self.assertEqual((record["key"], record["status"], record["error"]["message"]),
+                         ("a", "failed", "exit code 7"))
+        self.assertIn("about to go", record["error"]["said"])
+
+    def test_a_process_that_hangs_is_ended(self):
+        record = self.work({"a": "hang"}, timeout=0.5)[0]
+        self.assertEqual((record["status"], record["phases"]), ("timeout", {"loaded": {}}))
+
+    def test_none_starts_too_late(self):
+        self.assertEqual(self.work({"a": "end"}, stop_at=time.monotonic() - 1), [])
+
+    def test_what_has_no_room_waits(self):
+        records = self.work(dict.fromkeys("abc", "end"), needs=(60, 60, 60))
+        times = sorted((record["began"], record["ended"]) for record in records)
+        self.assertTrue(all(one[1] <= other[0] for one, other in zip(times, times[1:])), times)
 
 
 @needs_torch
 class Forking(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.starter = Forked()
+        cls.starter = started()
         cls.addClassCleanup(lambda: cls.starter.close())
 
     def setUp(self):
@@ -172,7 +229,7 @@ class Forking(unittest.TestCase):
         from dataclasses import asdict
 
         import process
-        told = {"job": asdict(Job("mlp", 2)), "device": "cpu", "uuid": None, "warmup": 1, "steps": 1,
+        told = {"key": "k", "job": asdict(Job("mlp", 2)), "device": "cpu", "uuid": None, "warmup": 1, "steps": 1,
                 "at_once": 2, "threads": 1, **spec}
         return process.run_job(told, spec.get("timeout", 60), self.starter)
 
@@ -195,7 +252,7 @@ class Forking(unittest.TestCase):
         self.assertEqual((result["status"], "warm" in result["phases"]), ("timeout", True))
 
     def test_the_children_die_with_the_one_who_asked(self):
-        starter = Forked()
+        starter = started()
         job = self.long_job(starter)
         starter.close()
         self.assertTrue(self.gone(job))
@@ -204,7 +261,7 @@ class Forking(unittest.TestCase):
         from dataclasses import asdict
         spec = os.path.join(self.folder, "spec")
         with open(spec, "w", encoding="utf-8") as file:
-            json.dump({"job": asdict(Job("mlp", 2)), "device": "cpu", "warmup": 1, "steps": 10**9}, file)
+            json.dump({"key": "k", "job": asdict(Job("mlp", 2)), "device": "cpu", "warmup": 1, "steps": 10**9}, file)
         return starter.start(spec, *(os.path.join(self.folder, name) for name in ("result", "log")))
 
     @staticmethod
@@ -259,12 +316,12 @@ class QuickWeights(unittest.TestCase):
 class NoServerAtAll(unittest.TestCase):
     def test_says_what_it_said(self):
         with self.assertRaisesRegex(NoServer, "no such luck"):
-            Forked((sys.executable, "-c", "raise SystemExit('no such luck')"))
+            Forked("", (), (sys.executable, "-c", "raise SystemExit('no such luck')"))
 
     def test_is_refused_where_cuda_was_touched(self):
         said = '{"ready": false, "cuda_touched": true}'
         with self.assertRaisesRegex(NoServer, "CUDA was initialised"):
-            Forked((sys.executable, "-c", f"print('{said}')"))
+            Forked("", (), (sys.executable, "-c", f"print('{said}')"))
 
 
 @needs_torch

@@ -170,3 +170,7 @@ CASES = _interleaved((LORA, SERVE, CHECKPOINT, TRAIN, INFERENCE, VISION, RECORDE
 def chosen(words: list[str]) -> list[Case]:
     """The cases whose key has one of the words in it; all where none is given."""
     return [case for case in CASES if not words or any(word in case.key() for word in words)]
+
+
+def find(key: str) -> Case:
+    return next(case for case in CASES if case.key() == key)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
+import tuning_cases
 import tuning_models
-from tuning_cases import Case
+from journal import atomic_write
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 
@@ -19,13 +21,16 @@ def _package():
     return stowage
 
 
-def record(case: Case, capability: tuple[int, int], path: str) -> None:
-    """Writes the step file of the training step that tuning_steps.py measures."""
+def run(spec: dict, path: str) -> None:
+    """Writes the step file `spec["output"]` of the training step that tuning_steps.py measures."""
     recorder = _package()
     sys.modules.pop("stowage.record", None)
     import tuning_steps
+    case = tuning_cases.find(spec["key"])
     network = tuning_models.build(case, "meta")
     inputs = tuning_models.batch(case, network, "meta")
     trainer = tuning_steps.Trainer(case, network, "cuda")
-    recorder.record(trainer.step, inputs, name=case.model, compute_capability=capability,
-                    batch=case.batch, output=path)
+    recorder.record(trainer.step, inputs, name=case.model,
+                    compute_capability=tuple(spec["compute_capability"]), batch=case.batch,
+                    output=spec["output"])
+    atomic_write(path, json.dumps({"key": case.key(), "status": "ok", "phases": {}}))

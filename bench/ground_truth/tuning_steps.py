@@ -11,6 +11,7 @@ import contextlib
 import torch
 
 import one_job
+import tuning_cases
 import tuning_models
 from tuning_cases import Case
 
@@ -178,14 +179,15 @@ def _run(case: Case, small: bool, meter, recorder) -> None:
     run(case, network, meter, recorder)
 
 
-def measure(case: Case, device: str, uuid: str | None, path: str) -> None:
-    """Runs the case and writes its record to `path`, whatever happens short of being killed."""
+def run(spec: dict, path: str) -> None:
+    """Runs the case of that key and writes its record to `path`, whatever happens short of being killed."""
     import meter as meters
+    case = tuning_cases.find(spec["key"])
     recorder = one_job.Recorder(path, {"key": case.key(), "status": "running", "phases": {}})
-    dry = device == "cpu"
+    dry = spec["device"] == "cpu"
     meter = None
     try:
-        meter = meters.DryMeter() if dry else meters.CudaMeter(uuid)
+        meter = meters.DryMeter() if dry else meters.CudaMeter(spec["uuid"])
         _run(tuning_models.shrunken(case) if dry else case, dry, meter, recorder)
         recorder.save(status="ok")
     except Exception as error:

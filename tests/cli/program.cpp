@@ -27,7 +27,11 @@ void limit(__rlimit_resource resource, const std::optional<Bytes>& most) {
 void set_environment(const Circumstances& circumstances) {
   unsetenv("STOWAGE_CONFIGS");
   unsetenv("COLUMNS");
-  setenv("STOWAGE_NO_CACHE", "1", 1);  // the user's own cache is none of a test's business
+  // cuDNN's answers are kept from run to run in a folder of the build, which is not the user's.
+  // None is kept beyond a change of what asks for it; tests about the cache name a folder of their
+  // own.
+  unsetenv("STOWAGE_NO_CACHE");
+  setenv("XDG_CACHE_HOME", STOWAGE_TEST_CACHE, 1);
   for (const auto& [name, value] : circumstances.environment) {
     if (value.empty()) {
       unsetenv(name.c_str());

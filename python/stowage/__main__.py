@@ -5,12 +5,19 @@ A command is a module with `SUMMARY` (one line), `add_options(parser)` (argparse
 asked for. What a user can mend is a StowageError: it is printed, and the exit code is 2.
 """
 
+from __future__ import annotations
+
 import argparse
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
 from stowage.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
 COMMANDS = {
     "record": "stowage.command_line.record",
@@ -18,7 +25,7 @@ COMMANDS = {
 }
 
 
-def command_modules():
+def command_modules() -> Iterator[tuple[str, ModuleType]]:
     """Name and module of every command that this installation has."""
     for name, module in COMMANDS.items():
         try:
@@ -28,7 +35,7 @@ def command_modules():
                 raise
 
 
-def make_parser():
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m stowage",
         description="What PyTorch knows of a network, for stowage: its step, or its layers.")
@@ -42,7 +49,7 @@ def make_parser():
     return parser
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     options = make_parser().parse_args(arguments)
     try:

@@ -1,13 +1,18 @@
 """Files that are written whole, or not at all."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import tempfile
+from typing import TypeAlias
 
 from stowage.errors import StowageError
 
+StrPath: TypeAlias = str | os.PathLike[str]
 
-def check_place(path):
+
+def check_place(path: StrPath) -> None:
     """StowageError for a place that cannot be written: asked before the long work."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
@@ -21,7 +26,7 @@ def check_place(path):
         raise StowageError(f"{path}: no file can be made in '{folder}': {error.strerror}") from None
 
 
-def write_whole(path, text):
+def write_whole(path: StrPath, text: str) -> None:
     """Write the text; StowageError where it cannot be. Whatever ends it early, a file that was there
     before is as it was, and no part of the new one is left."""
     path = os.fspath(path)

@@ -1,14 +1,20 @@
 """What the user's own code raised, as an error with its place."""
 
+from __future__ import annotations
+
 import os
 import traceback
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RUNS_THE_STEP = os.sep + os.path.join("stowage", "training") + os.sep
 
 
-def failed(error, fallback):
+def failed(error: Exception, fallback: str) -> StowageError:
     """The StowageError for an exception that is none. `fallback` names the place where no line is
     the user's."""
     from stowage.trace.failures import NEEDS_VALUES
@@ -29,7 +35,7 @@ def failed(error, fallback):
     return StowageError(f"{where}: {type(error).__name__}: {message}", hint)
 
 
-def causes(error):
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """The exception, the one that it was raised from, and so on."""
     while error is not None:
         yield error

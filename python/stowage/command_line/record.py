@@ -8,22 +8,32 @@
 then: stowage check resnet50.json --gpu rtx3090
 """
 
+from __future__ import annotations
+
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.own_code import failed
 from stowage.errors import StowageError
 from stowage.whole_file import check_place
 
+if TYPE_CHECKING:
+    import argparse
+
+    from stowage.options import RecordOptions
+    from stowage.record import RecordedStep
+
 SUMMARY = "record one step of a PyTorch network as a step file"
 USUAL_BATCH = 2
 # Options that a script has no use for, with their defaults.
-NOT_OF_SCRIPTS = {"size": None, "input": [], "head": None, "optimizer": "sgd",
+NOT_OF_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
                   "implementation": "default", "mode": "train", "accumulation": 1,
-                  "keep_gradients": False, "precision": "fp32", "channels_last": False, "checkpoint": False}
+                  "keep_gradients": False, "precision": "fp32", "channels_last": False,
+                  "checkpoint": False}
 
 
-def capability_of(text):
+def capability_of(text: str) -> tuple[int, int]:
     major, dot, minor = text.partition(".")
     if not (dot and major.isdigit() and minor.isdigit()):
         raise ValueError
@@ -33,7 +43,7 @@ def capability_of(text):
 capability_of.__name__ = "compute capability"
 
 
-def positive(text):
+def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise ValueError
@@ -43,8 +53,8 @@ def positive(text):
 positive.__name__ = "positive number"
 
 
-def add_options(parser):
-    from stowage.training.names import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
+def add_options(parser: argparse.ArgumentParser) -> None:
+    from stowage.options import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
 
     parser.add_argument("source", metavar="SOURCE",
                         help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
@@ -78,15 +88,15 @@ def add_options(parser):
                         help="what a script is called with")
 
 
-def record_options(options):
-    from stowage.record import RecordOptions
+def record_options(options: argparse.Namespace) -> RecordOptions:
+    from stowage.options import RecordOptions
 
     return RecordOptions(
         options.optimizer, options.implementation, options.precision, options.mode,
         options.accumulation, not options.keep_gradients, options.compute_capability, options.seq)
 
 
-def record_named(options):
+def record_named(options: argparse.Namespace) -> RecordedStep:
     """The RecordedStep of a source that is no script."""
     from stowage.record import record_source
     from stowage.sources import SourceOptions, resolve
@@ -102,7 +112,7 @@ def record_named(options):
                          record_options(options))
 
 
-def record_marked(options):
+def record_marked(options: argparse.Namespace) -> RecordedStep:
     """The RecordedStep of a script, which says itself how it trains."""
     from stowage.script import record_script
 
@@ -114,7 +124,7 @@ def record_marked(options):
                          options.script_arguments)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     from stowage.sources import is_script
     from stowage.sources.source import import_library
 

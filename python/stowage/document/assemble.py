@@ -1,7 +1,11 @@
 """From a recording to a step file's document."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from stowage.document.affine import Affine, NotAffine
-from stowage.document.classes import Classifier
+from stowage.document.classes import Classifier, StorageRow
 from stowage.document.layers import layer_rows
 from stowage.document.micro_batch import MicroBatch
 from stowage.document.names import Names, node_name
@@ -9,12 +13,20 @@ from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
 from stowage.version import VERSION
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stowage.document.description import Description
+    from stowage.trace.record import NodeRecord, StepRecord, View
+    from stowage.training.steps import Recording
+
 
 class Assembly:
     """One document. `described` is the steady step; `others` the steps at other batches, in the
     order of `batches[1:]`."""
 
-    def __init__(self, recording, described, others, batches):
+    def __init__(self, recording: Recording, described: StepRecord, others: list[StepRecord],
+                 batches: Sequence[int]) -> None:
         self.recording = recording
         self.steps = [described, *others]
         self.affine = Affine(batches)
@@ -23,14 +35,14 @@ class Assembly:
         self.names = Names()
 
     @property
-    def step(self):
+    def step(self) -> StepRecord:
         return self.steps[0]
 
     @property
-    def local(self):
+    def local(self) -> dict[int, int]:
         return self.storages[0].local
 
-    def check_structure(self):
+    def check_structure(self) -> None:
         """The same nodes on the same storages at every batch."""
         for step, storages in zip(self.steps[1:], self.storages[1:]):
             if len(step.nodes) != len(self.step.nodes):
@@ -45,14 +57,14 @@ class Assembly:
             if len(storages.numbers) != len(self.storages[0].numbers):
                 raise NotAffine(f"the step has other storages at batch {step.batch}")
 
-    def first_difference(self, step):
+    def first_difference(self, step: StepRecord) -> str:
         for ours, theirs in zip(self.step.nodes, step.nodes):
             if ours.kernel != theirs.kernel:
                 return f": first other at {ours.layer or ours.phase} ({ours.place}), {ours.kernel}"
         return ""
 
-    def is_alike(self, ours, theirs, storages):
-        def places(views, local):
+    def is_alike(self, ours: NodeRecord, theirs: NodeRecord, storages: StepStorages) -> bool:
+        def places(views: Sequence[View], local: dict[int, int]) -> list[int | None]:
             return [local.get(view.storage) for view in views]
 
         return (ours.kernel == theirs.kernel and ours.phase == theirs.phase and
@@ -64,7 +76,7 @@ class Assembly:
 
     # Graph
 
-    def tensors(self, lists, where):
+    def tensors(self, lists: Sequence[Sequence[View]], where: str) -> list[int]:
         """The flat list "storage, layout, ..." of views, given step by step."""
         flat = []
         for views in zip(*lists):
@@ -72,7 +84,7 @@ class Assembly:
                 flat += [self.local[views[0].storage], self.tables.layout(views, where)]
         return flat
 
-    def attributes_of(self, nodes, reads):
+    def attributes_of(self, nodes: Sequence[NodeRecord], reads: list[int]) -> int:
         several = []
         for node in nodes:
             values = dict(node.attributes)
@@ -84,8 +96,8 @@ class Assembly:
             several[0]["arguments"] = arguments_left(nodes[0], self.local)
         return self.tables.attribute_row(several)
 
-    def node_rows(self, node_names, classifier):
-        holds = {}
+    def node_rows(self, node_names: list[str], classifier: Classifier) -> list[list[Any]]:
+        holds: dict[int, list[int]] = {}
         for number in self.storages[0].numbers:
             held = classifier.held(number)
             if held is not None:
@@ -104,7 +116,7 @@ class Assembly:
             rows.append(row)
         return rows
 
-    def storage_rows(self, rows):
+    def storage_rows(self, rows: list[StorageRow]) -> list[list[Any]]:
         table = []
         for place, row in enumerate(rows):
             sizes = [self.recording.storages[s.numbers[place]].bytes for s in self.storages]
@@ -115,30 +127,32 @@ class Assembly:
             table.append(written)
         return table
 
-    def give_origins(self, rows, classifier):
+    def give_origins(self, rows: list[StorageRow], classifier: Classifier) -> None:
         """Storages come from the layer whose node made them; a parameter from the module that has
         it, gradients and state from their parameter's."""
         of_layer = {}
         for node in self.step.nodes:
             if node.layer and node.layer not in of_layer:
                 of_layer[node.layer] = self.tables.origin(node.layer, node.place)
-        named = [row[0] for row in (*self.recording.parameters, *self.recording.buffers)]
+        named = [row.name for row in (*self.recording.parameters, *self.recording.buffers)]
         for number, row in zip(self.storages[0].numbers, rows):
             if row.parameter >= 0:
                 layer = named[row.parameter].rpartition(".")[0]
                 if layer:
-                    row.origin = of_layer.get(layer) if layer in of_layer else (
+                    row.origin = of_layer[layer] if layer in of_layer else (
                         self.tables.origin(layer, ""))
             elif number in classifier.uses.maker and number in self.storages[0].made:
                 node = self.step.nodes[classifier.uses.maker[number][0]]
                 if node.layer or node.place:
                     row.origin = self.tables.origin(node.layer, node.place)
 
-    def one_tensor(self, views):
-        flat = self.tensors([[view] for view in views], "the result")
-        return flat
+    def one_tensor(self, views: Sequence[View | None]) -> list[int]:
+        """As `tensors`, of the one that each step returned; empty where one returned none."""
+        found = [[view] for view in views if view is not None]
+        return self.tensors(found, "the result") if len(found) == len(views) else []
 
-    def graph(self, input_names, training, micro_batches, repeatable):
+    def graph(self, input_names: list[str], training: bool, micro_batches: int,
+              repeatable: bool) -> tuple[dict[str, Any], list[StorageRow]]:
         node_names = [self.names.unique(node_name(node)) for node in self.step.nodes]
         classifier = Classifier(self.recording, self.step, self.storages[0], Names(), node_names)
         rows = classifier.rows(input_names)
@@ -163,18 +177,18 @@ class Assembly:
                 graph["micro_batch"] = part
         return graph, rows
 
-    def gradients(self):
+    def gradients(self) -> list[int]:
         flat = []
         for row in (*self.recording.parameters, *self.recording.buffers):
-            views = [step.gradients.get(row[0]) for step in self.steps]
-            if None in views or views[0].storage not in self.local:
+            views = [step.gradients[row.name] for step in self.steps if row.name in step.gradients]
+            if len(views) < len(self.steps) or views[0].storage not in self.local:
                 flat += [-1, -1]
             else:
-                flat += [self.local[views[0].storage], self.tables.layout(tuple(views), row[0])]
+                flat += [self.local[views[0].storage], self.tables.layout(tuple(views), row.name)]
         return flat
 
 
-def arguments_left(node, local):
+def arguments_left(node: NodeRecord, local: dict[int, int]) -> str:
     """The names of the reads that are written, without those of the step before."""
     names, index = [], 0
     for word in node.arguments.split(","):
@@ -187,7 +201,7 @@ def arguments_left(node, local):
     return ",".join(names)
 
 
-def parameter_rows(recording, tables):
+def parameter_rows(recording: Recording, tables: Tables) -> list[list[Any]]:
     rows = []
     for name, dtype, shape, kind, _ in (*recording.parameters, *recording.buffers):
         word, factor = type_of(dtype)
@@ -195,7 +209,8 @@ def parameter_rows(recording, tables):
     return rows
 
 
-def document(recording, batches, description):
+def document(recording: Recording, batches: Sequence[int],
+             description: Description) -> dict[str, Any]:
     """The whole file. `description` (stowage/record.py) has what no tensor says. Where sizes are
     not affine the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)

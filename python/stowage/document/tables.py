@@ -1,7 +1,18 @@
 """The tables of a step file: rows that are written once and named by their number."""
 
+from __future__ import annotations
+
 import json
 import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import torch
+
+    from stowage.document.affine import Affine, Dimension
+    from stowage.trace.record import View
 
 TYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bfloat16": "bfloat16",
          "int64": "int64", "int32": "int32", "uint8": "uint8", "bool": "bool"}
@@ -9,7 +20,7 @@ TYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bflo
 STAND_INS = {1: "uint8", 2: "float16", 4: "int32", 8: "int64"}
 
 
-def type_of(dtype):
+def type_of(dtype: torch.dtype) -> tuple[str, int]:
     """The step file's word for a dtype, and by how much the last axis grows to be as large."""
     word = str(dtype).removeprefix("torch.")
     if word in TYPES:
@@ -18,7 +29,7 @@ def type_of(dtype):
     return (STAND_INS[size], 1) if size in STAND_INS else ("int64", size // 8)
 
 
-def contiguous(shape):
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -29,11 +40,11 @@ def contiguous(shape):
 class Rows:
     """A table in which each row stands once."""
 
-    def __init__(self):
-        self.rows = []
-        self.numbers = {}
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self.numbers: dict[Hashable, int] = {}
 
-    def number(self, key, row):
+    def number(self, key: Hashable, row: Any) -> int:
         found = self.numbers.get(key)
         if found is None:
             found = self.numbers[key] = len(self.rows)
@@ -41,23 +52,23 @@ class Rows:
         return found
 
 
-def plain(size):
+def plain(size: Dimension) -> int | list[int]:
     return list(size) if isinstance(size, tuple) else size
 
 
 class Tables:
-    def __init__(self, affine):
+    def __init__(self, affine: Affine) -> None:
         self.affine = affine
         self.shapes, self.layouts, self.attributes, self.origins = Rows(), Rows(), Rows(), Rows()
-        self.layout_of_views = {}
+        self.layout_of_views: dict[Hashable, int] = {}
 
-    def shape(self, sizes):
+    def shape(self, sizes: tuple[Dimension, ...]) -> int:
         return self.shapes.number(sizes, [plain(size) for size in sizes])
 
-    def origin(self, layer, place):
+    def origin(self, layer: str, place: str) -> int:
         return self.origins.number((layer, place), [layer, place] if place else [layer])
 
-    def layout(self, views, where):
+    def layout(self, views: Sequence[View], where: str) -> int:
         """The number of a layout that was seen so at each of the batches."""
         key = tuple(view[1:] for view in views)
         found = self.layout_of_views.get(key)
@@ -65,7 +76,7 @@ class Tables:
             found = self.layout_of_views[key] = self.new_layout(views, where)
         return found
 
-    def new_layout(self, views, where):
+    def new_layout(self, views: Sequence[View], where: str) -> int:
         first = views[0]
         word, factor = type_of(first.dtype)
         shape = self.affine.sizes([view.shape for view in views], where)
@@ -81,13 +92,13 @@ class Tables:
             row.pop()
         return self.layouts.number(json.dumps(row), row)
 
-    def attribute_row(self, several):
+    def attribute_row(self, several: Sequence[dict[str, Any]]) -> int:
         """The number of the attributes that the calls had at each of the batches."""
         row = {name: self.value([values.get(name) for values in several])
                for name in several[0]}
         return self.attributes.number(json.dumps(row), row)
 
-    def value(self, values):
+    def value(self, values: Sequence[Any]) -> Any:
         """One attribute. A number or list that follows the batch is a shape; any other value that
         does not stay the same is that of the first batch."""
         first = values[0]
@@ -107,14 +118,15 @@ class Tables:
         if None in fitted or len({len(items) for items in lists}) > 1:
             return first
         return {"dimensions": self.shape(tuple(
-            tuple(size) if isinstance(size, list) else size for size in fitted))}
+            (size[0], size[1]) if isinstance(size, list) else size
+            for size in fitted if size is not None))}
 
 
-def scaled(size, factor):
+def scaled(size: Any, factor: int) -> Any:
     return tuple(part * factor for part in size) if isinstance(size, tuple) else (
         [part * factor for part in size] if isinstance(size, list) else size * factor)
 
 
-def is_packed(view):
+def is_packed(view: View) -> bool:
     """Whether the strides are those of a contiguous tensor of that shape, to the number."""
     return view.strides == contiguous(view.shape)

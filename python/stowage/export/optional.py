@@ -5,18 +5,21 @@ leaving such items out, so that their name stands for what they read first, give
 exactly, the two are one block whose items have a condition (`when`).
 """
 
-import copy
+from __future__ import annotations
 
-from .capture import Value, lie_alike
+import copy
+from typing import Any
+
+from .capture import Value, same_memory_format
 from .tree import CONTAINERS, Group, Item
 
 
-def unify(root):
+def unify(root: Group) -> dict[Value, Value]:
     """Gives the groups of one class one structure, innermost first, each after the longest of
     them. Returns what became of values that are read outside: {value: its new name in the tree}."""
-    classes = {}
+    classes: dict[str, list[Group]] = {}
 
-    def collect(group):
+    def collect(group: Group) -> None:
         for item in group.items:
             if isinstance(item, Group):
                 collect(item)
@@ -36,7 +39,7 @@ def unify(root):
     return renamed
 
 
-def rename(group, except_in, old, new):
+def rename(group: Group, except_in: Group, old: Value, new: Value) -> None:
     """What reads `old` outside the group `except_in` reads `new`."""
     if group is except_in:
         return
@@ -49,14 +52,16 @@ def rename(group, except_in, old, new):
             item.layer.inputs = [new if v is old else v for v in item.layer.inputs]
 
 
-def same_item(a, b):
+def same_item(a: Item | Group, b: Item | Group) -> bool:
     return a.name == b.name and a.kind == b.kind and isinstance(a, Group) == isinstance(b, Group)
 
 
-def matched(short, long):
+def matched(short: list[Item | Group],
+            long: list[Item | Group]) -> list[Item | Group | None] | None:
     """For each item of the longer list the one of the shorter that it is, or None; None where the
     shorter has others."""
-    result, at = [], 0
+    result: list[Item | Group | None] = []
+    at = 0
     for item in long:
         if at < len(short) and same_item(short[at], item):
             result.append(short[at])
@@ -66,24 +71,25 @@ def matched(short, long):
     return result if at == len(short) else None
 
 
-def phantom(item, values):
+def phantom(item: Item | Group, values: dict[Value, Value]) -> Item | Group:
     """A copy of the item; `values` maps the original's Values to ours."""
-    made = copy.copy(item)
     for value in item.outputs():
         values.setdefault(value, Value("result", value.shape, value.dtype))
     if isinstance(item, Group):
         inner = dict(values)
-        made.items = [phantom(x, inner) for x in item.items]
-        made.read = [values.get(v, v) for v in item.read]
-        made.given = [values[v] for v in item.given]
-        return made
+        group = copy.copy(item)
+        group.items = [phantom(x, inner) for x in item.items]
+        group.read = [values.get(v, v) for v in item.read]
+        group.given = [values[v] for v in item.given]
+        return group
+    made = copy.copy(item)
     made.layer = copy.copy(item.layer)
     made.layer.inputs = [values.get(v, v) for v in item.layer.inputs]
     made.layer.outputs = [values[v] for v in item.layer.outputs]
     return made
 
 
-def completed(short, long):
+def completed(short: Group, long: Group) -> tuple[Value, Value] | None:
     """Adds to `short` what only `long` has, as absent items, if they can be passed by. Where the
     last of them is the group's output, returns (its output before, its output now)."""
     pairs = matched(short.items, long.items)
@@ -113,7 +119,9 @@ def completed(short, long):
                 rewrites.append((own, actual, expected))
         values.update(zip(item.outputs(), own.outputs()))
         items.append(own)
-    given = [values.get(v) for v in long.given]
+    if any(v not in values for v in long.given):
+        return None
+    given = [values[v] for v in long.given]
     if [through(v, passed_by) for v in given] != short.given:
         return None
     for own, actual, expected in rewrites:
@@ -125,23 +133,27 @@ def completed(short, long):
     return before, given[0]
 
 
-def swap_sum(item, own, values, passed_by):
+def swap_sum(item: Item | Group, own: Item | Group, values: dict[Value, Value],
+             passed_by: dict[Value, Value]) -> None:
     """Turns the sides of our sum where that makes it read what the other's does, and leaves it as
     it lies in memory."""
-    if item.kind != "add" or item.layer.attributes.get("in_place") or not lie_alike(*own.inputs()):
+    if not isinstance(item, Item) or not isinstance(own, Item):
+        return
+    if item.kind != "add" or item.layer.attributes.get("in_place") or not same_memory_format(
+            *own.inputs()):
         return
     wanted = [through(values.get(v), passed_by) for v in item.inputs()]
     if own.inputs() != wanted and own.inputs()[::-1] == wanted:
         own.layer.inputs = own.layer.inputs[::-1]
 
 
-def through(value, passed_by):
+def through(value: Any, passed_by: dict[Value, Value]) -> Any:
     while value in passed_by:
         value = passed_by[value]
     return value
 
 
-def redirect(item, actual, expected):
+def redirect(item: Item | Group, actual: Value, expected: Value) -> None:
     """What read `actual` reads `expected`."""
     if isinstance(item, Item):
         item.layer.inputs = [expected if v is actual else v for v in item.layer.inputs]

@@ -4,8 +4,15 @@ Scripts choose their device by torch.cuda.is_available(), autocast and GradScale
 off without one, and figures of memory are printed along the way: all of them find an answer.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
 
 PRETENDED_BYTES = 80 * 2 ** 30
 
@@ -13,7 +20,7 @@ PRETENDED_BYTES = 80 * 2 ** 30
 class DeviceProperties:
     """What torch.cuda.get_device_properties returns."""
 
-    def __init__(self, capability):
+    def __init__(self, capability: tuple[int, int]) -> None:
         self.major, self.minor = capability
         self.name = "pretended by stowage.record"
         self.total_memory = PRETENDED_BYTES
@@ -31,28 +38,28 @@ class DeviceProperties:
 class Moment:
     """A torch.cuda.Event or Stream: nothing takes time."""
 
-    def __init__(self, *_arguments, **_options):
+    def __init__(self, *_arguments: Any, **_options: Any) -> None:
         self.device = None
 
-    def elapsed_time(self, _other):
+    def elapsed_time(self, _other: object) -> float:
         return 0.0
 
-    def query(self):
+    def query(self) -> bool:
         return True
 
-    def _nothing(self, *_arguments, **_options):
+    def _nothing(self, *_arguments: Any, **_options: Any) -> None:
         return None
 
     record = wait = synchronize = wait_stream = wait_event = record_event = _nothing
 
-    def __enter__(self):
+    def __enter__(self) -> Moment:
         return self
 
-    def __exit__(self, *_error):
+    def __exit__(self, *_error: object) -> None:
         return None
 
 
-def answers(capability):
+def answers(capability: tuple[int, int]) -> dict[str, Any]:
     """{name in torch.cuda: what it is while a device is pretended}."""
     nothing = {name: lambda *_arguments, **_options: None
                for name in ("_lazy_init", "init", "synchronize", "empty_cache", "set_device",
@@ -80,7 +87,7 @@ def answers(capability):
     }
 
 
-def accelerator_answers(torch):
+def accelerator_answers(torch: ModuleType) -> dict[str, Any]:
     """The same for torch.accelerator."""
     return {"is_available": lambda: True, "device_count": lambda: 1,
             "current_device_index": lambda: 0, "synchronize": lambda *_arguments: None,
@@ -88,7 +95,7 @@ def accelerator_answers(torch):
 
 
 @contextlib.contextmanager
-def cuda_module(capability):
+def cuda_module(capability: tuple[int, int]) -> Iterator[None]:
     """While active, torch.cuda answers for a device."""
     import torch
 

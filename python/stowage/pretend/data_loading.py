@@ -3,12 +3,20 @@
 Where a batch meets a fake tensor or goes to the device it becomes fake.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
 
 
 @contextlib.contextmanager
-def without_pretence():
+def without_pretence() -> Iterator[None]:
     """While active, tensors are made for real."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -18,12 +26,12 @@ def without_pretence():
 
 
 @contextlib.contextmanager
-def loaders_load():
+def loaders_load() -> Iterator[None]:
     import torch.utils.data as data
 
     original = data.DataLoader.__iter__
 
-    def iterate(loader):
+    def iterate(loader: torch.utils.data.DataLoader[Any]) -> Iterator[Any]:
         pinned, loader.pin_memory = loader.pin_memory, False  # there is no device to pin for
         try:
             with without_pretence():

@@ -1,22 +1,24 @@
 """All of the pretence together: `with pretended_cuda() as session`."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
 from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import loaders_load
-from stowage.pretend.dataless import fake_tensors
-from stowage.pretend.device_guard import guard_put_back
 from stowage.pretend.driver import Driver
-from stowage.pretend.gradient_scaler import scaler_that_steps
-from stowage.pretend.kernel_choice import choosing_by_device
+from stowage.pretend.fake_mode import fake_tensors, guard_put_back
+from stowage.pretend.kernel_choice import choosing_by_device, foreach_for_fake_tensors
 from stowage.pretend.module_moves import modules_move
-from stowage.pretend.optimizers import foreach_for_fake_tensors
 from stowage.pretend.recurrent import cudnn_recurrent
-from stowage.pretend.transformers_masks import no_packed_sequences
+from stowage.pretend.value_checks import without_overflow_checks, without_packed_sequences
 from stowage.pretend.wheel import check_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 USUAL_CAPABILITY = (8, 6)
 
@@ -31,7 +33,7 @@ class Session:
 
 
 @contextlib.contextmanager
-def pretended_cuda(capability=USUAL_CAPABILITY):
+def pretended_cuda(capability: tuple[int, int] = USUAL_CAPABILITY) -> Iterator[Session]:
     """While active, device "cuda" has fake tensors, and all that asks for the device finds one of
     that compute capability. Everything is as it was afterwards, also after an exception."""
     import torch
@@ -49,10 +51,10 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
         stack.enter_context(foreach_for_fake_tensors())
         stack.enter_context(choosing_by_device(driver))
         stack.enter_context(cudnn_recurrent())
-        stack.enter_context(scaler_that_steps())
+        stack.enter_context(without_overflow_checks())
         stack.enter_context(modules_move())
         stack.enter_context(loaders_load())
-        stack.enter_context(no_packed_sequences())
+        stack.enter_context(without_packed_sequences())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         mode = stack.enter_context(fake_tensors())
         stack.enter_context(HostValues())

@@ -1,13 +1,19 @@
 """Whether the installed PyTorch can be recorded with: a CUDA build for Linux, of a known version."""
 
+from __future__ import annotations
+
 import platform
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 FIRST_MINOR, LAST_MINOR = (2, 11), (2, 15)
 
 
-def check_wheel(torch):
+def check_wheel(torch: ModuleType) -> int:
     """StowageError, unless this torch is one that recording works with; returns CUDA's major
     version."""
     version = torch.__version__

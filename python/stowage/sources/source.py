@@ -1,10 +1,17 @@
 """A model with example inputs, whoever made it."""
 
+from __future__ import annotations
+
 import dataclasses
-from collections.abc import Iterable
-from typing import Any, Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import torch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +29,8 @@ class Example:
     """One batch, on the device "meta": the model is called with `arguments` and `keywords`;
     `target` is for the loss, None where the model computes it."""
 
-    arguments: tuple = ()
-    keywords: dict = dataclasses.field(default_factory=dict)
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = dataclasses.field(default_factory=dict)
     target: Any = None
 
 
@@ -33,19 +40,19 @@ class Source:
 
     model    an nn.Module on the device "meta", in float32
     example  batch -> Example; the batch is the first axis of every tensor
-    loss     (output, target) -> scalar tensor
+    loss     (output, target) -> scalar tensor; None: the model computes it
     """
 
     name: str
     description: str  # whose implementation, with its version: "torchvision 0.29.2, resnet50"
     model: Any
     example: Callable[[int], Example]
-    loss: Callable[[Any, Any], Any]
+    loss: Callable[[Any, Any], Any] | None
     seq: int | None = None
     batch: int | None = None  # where the source itself says one
 
 
-def import_library(name):
+def import_library(name: str) -> ModuleType:
     """The module, or a StowageError that says how to install it."""
     import importlib
 
@@ -58,7 +65,7 @@ def import_library(name):
                            f"pip install {name}") from None
 
 
-def closest(word, words):
+def closest(word: str, words: Iterable[str]) -> str:
     """" did you mean" with the nearest of the words, or nothing."""
     import difflib
 
@@ -66,7 +73,7 @@ def closest(word, words):
     return f"did you mean {', '.join(near)}?" if near else ""
 
 
-def built_on_meta(build):
+def built_on_meta(build: Callable[[], Any]) -> Any:
     """What `build()` returns, with its parameters on the device "meta": they have no memory.
     Default devices do not reach tensors that are made on a device of their own. A model that looks
     at values while it is built is built on the CPU and then moved."""
@@ -81,7 +88,7 @@ def built_on_meta(build):
     return build().to("meta")
 
 
-def first_tensor(output):
+def first_tensor(output: Any) -> torch.Tensor:
     """The tensor that a model's output stands for: itself, its logits, its first entry."""
     import torch
 
@@ -100,7 +107,7 @@ def first_tensor(output):
     raise StowageError(f"the model's output, a {type(output).__name__}, holds no tensor")
 
 
-def class_loss(output, _target=None):
+def class_loss(output: Any, _target: torch.Tensor | None = None) -> torch.Tensor:
     """Cross entropy of classes: [batch, classes] or [batch, classes, ...]. A target of None makes
     one of the right shape."""
     import torch

@@ -1,31 +1,38 @@
 """Which line of the user's source is running: the innermost frame that is not PyTorch's."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import sys
 import sysconfig
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
 
 TORCH = str(pathlib.Path(torch.__file__).parent) + os.sep
 STOWAGE = str(pathlib.Path(__file__).parent.parent) + os.sep
 STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 PACKAGES = [sysconfig.get_paths()[name] + os.sep for name in ("purelib", "platlib")]
 
-shown_by_file = {}
+shown_by_file: dict[str, str | None] = {}  # what `shown` has answered
 
 
-def shown(file):
+def shown(file: str) -> str | None:
     """How a file is named: below the working folder or the installed packages, without their path;
     None: it is PyTorch's, Python's or ours."""
     if file in shown_by_file:
         return shown_by_file[file]
-    name = file
+    name: str | None = file
     if file.startswith("<") or file.startswith((TORCH, STOWAGE)):
         name = None
     elif file.startswith(STANDARD) and "site-packages" not in file:
         name = None
     else:
+        name = file
         for folder in (os.getcwd() + os.sep, *PACKAGES):
             name = name.removeprefix(folder)
         name = name if not os.path.isabs(name) else os.path.basename(name)
@@ -33,9 +40,9 @@ def shown(file):
     return name
 
 
-def place():
+def place() -> str:
     """"net.py:12", or "" where no frame is the user's."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = shown(frame.f_code.co_filename)
         if name is not None:
@@ -44,7 +51,7 @@ def place():
     return ""
 
 
-def place_of_traceback(traceback):
+def place_of_traceback(traceback: TracebackType | None) -> str:
     """The innermost frame of the user's in an exception's traceback."""
     found = ""
     while traceback is not None:

@@ -2,7 +2,7 @@
 
 A command is a module with `SUMMARY` (one line), `add_options(parser)` (argparse) and
 `run(options)`, which returns an exit code. It is imported only when it is called or when help is
-asked for. What a user can mend is a StowageError: it is printed, and the exit code is 2.
+asked for. A StowageError, which the user can correct, is printed, and the exit code is 2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 def command_modules() -> Iterator[tuple[str, ModuleType]]:
-    """Name and module of every command that this installation has."""
+    """(name, module) of every command that this installation has."""
     for name, module in COMMANDS.items():
         try:
             yield name, importlib.import_module(module)
@@ -50,7 +50,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Runs the command line (by default the process's own); returns the exit code: 0, 2 for an error
+    that the user can correct, 130 if interrupted."""
     options = make_parser().parse_args(arguments)
     try:
         return options.run(options) or 0

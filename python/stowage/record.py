@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class RecordedStep:
-    """A step file that is not written yet: `document` as JSON has it, `save(path)`."""
+    """A step file that is not written yet. `document` is its content, as in docs/step-file.md; `save`
+    writes it."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
@@ -37,7 +38,8 @@ class RecordedStep:
         self.document["warnings"].append({"message": message, "hint": hint})
 
     def save(self, path: StrPath) -> RecordedStep:
-        """Write the file, whole or not at all; returns self."""
+        """Writes the file, whole or not at all, and returns self. Raises StowageError where it cannot be
+        written."""
         from stowage.document.write import write
 
         write(self.document, path)
@@ -80,7 +82,14 @@ def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inpu
     batch               another batch than the inputs have
     output              a path: the file is written there
 
-    Returns a RecordedStep. What the user can mend is a StowageError. In a script that
+    seq                 tokens of a sequence, for the step file
+    name                the model's in the step file; by default its class's or the function's
+    compute_capability  (major, minor) of the device for which kernels are chosen
+    micro_batches       of a model: forward and backward passes before an update
+    zero_grad_to_none   of a model: zero_grad frees the gradients, else it fills them with zeros
+
+    Returns a RecordedStep; its sizes are bytes and elements at any batch, if the step runs at others
+    than `batch`. Raises StowageError for what the user can correct. In a script that
     `python -m stowage record` runs, the step goes into that command's file, and the script ends.
     """
     import torch
@@ -134,7 +143,8 @@ def own_loss(loss: Callable[..., Any] | None) -> Callable[..., Any] | None:
 
 def record_source(source: Source, batch: int, options: RecordOptions | None = None,
                   session: Session | None = None) -> RecordedStep:
-    """RecordedStep of a Source (stowage/sources). `session`: the device is pretended already."""
+    """RecordedStep of a Source (stowage/sources) at `batch` samples. `session`: the device is pretended
+    already. Raises StowageError for what the user can correct."""
     how = options or RecordOptions()
     check_words(how)
     return at_batches(batch, lambda batches: source_at(source, batches, how, session))
@@ -147,7 +157,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     import torch
 
     from stowage.pretend.session import pretended_cuda
-    from stowage.training.model_step import WHOLE, ModelStep, in_mode
+    from stowage.training.model_step import MODEL_DTYPES, ModelStep, in_mode
     from stowage.training.optimizers import optimizer_maker, rebuilt
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
@@ -155,7 +165,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     training = options.mode == "train"
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
-        fake = stack.enter_context(weightless(source.model, WHOLE.get(options.precision)))
+        fake = stack.enter_context(weightless(source.model, MODEL_DTYPES.get(options.precision)))
         stack.enter_context(in_mode(source.model, training))
         optimizer: Any = None
         if training:
@@ -170,7 +180,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
         step = ModelStep(source.model, source.example, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
-        return finished(recording, batches, step, optimizer, source.name,
+        return recorded_step(recording, batches, step, optimizer, source.name,
                         source.description, source.seq, options)
 
 
@@ -199,7 +209,7 @@ def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[
 
     from stowage.pretend.session import pretended_cuda
     from stowage.training.found import found_in
-    from stowage.training.function_step import FunctionStep, over_fakes
+    from stowage.training.function_step import FunctionStep, fake_parameters_updated
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import fake_like, weightless
 
@@ -209,28 +219,28 @@ def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[
             session = stack.enter_context(pretended_cuda(options.capability))
             place: Callable[[torch.Tensor], torch.Tensor] = fake_like
         else:
-            place = as_it_lies
+            place = copy_on_own_device
         fakes = {}
         for model in models.values():
             fakes.update(stack.enter_context(weightless(model)).fakes)
-        stack.enter_context(over_fakes(optimizers.values(), fakes))
+        stack.enter_context(fake_parameters_updated(optimizers.values(), fakes))
         step = FunctionStep(function, axes.example, place, optimizers.values())
         recording = StepRunner(session, step, models).run(batches)
-        return finished(recording, batches, step, next(iter(optimizers.values()), None),
+        return recorded_step(recording, batches, step, next(iter(optimizers.values()), None),
                         name, "", options.seq, options)
 
 
-def as_it_lies(tensor: torch.Tensor) -> torch.Tensor:
-    """A new tensor like it, on its own device."""
+def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
+    """A new tensor of that layout, on the same device."""
     from stowage.training.weightless import fake_like
 
     return fake_like(tensor, device=tensor.device)
 
 
-def finished(recording: Recording, batches: Sequence[int], step: ModelStep | FunctionStep,
+def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep | FunctionStep,
              optimizer: torch.optim.Optimizer | None, name: str, source: str, seq: int | None,
              options: RecordOptions) -> RecordedStep:
-    """The RecordedStep of a recording."""
+    """The RecordedStep of a recording: the step file with its settings and warnings."""
     import torch
 
     from stowage.document.assemble import document

@@ -1,4 +1,4 @@
-"""`@stowage.step`: the hook that tells a script's training step.
+"""`@stowage.step`: the decorator that marks a script's training step.
 
     @stowage.step
     def train_step(images, labels):
@@ -8,7 +8,7 @@
         optimizer.step()
         return loss
 
-`python train.py` calls the function as if the hook were not there. `python -m stowage record
+`python train.py` calls the function as if the decorator were not there. `python -m stowage record
 train.py` runs the script on a pretended device, where no tensor has memory, up to the first call;
 then the step is recorded, the file is written, and the script ends.
 """

@@ -13,7 +13,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 
 def check_place(path: StrPath) -> None:
-    """StowageError for a place that cannot be written: asked before the long work."""
+    """Raises StowageError for a path that cannot be written. Called before long work."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise StowageError(f"{path}: there is no folder '{folder}'")
@@ -27,8 +27,8 @@ def check_place(path: StrPath) -> None:
 
 
 def write_whole(path: StrPath, text: str) -> None:
-    """Write the text; StowageError where it cannot be. Whatever ends it early, a file that was there
-    before is as it was, and no part of the new one is left."""
+    """Writes the text in UTF-8. Raises StowageError where it cannot. Whatever ends it early, an older
+    file is unchanged, and no part of the new one is left."""
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
     try:

@@ -1,4 +1,4 @@
-"""What the user's own code raised, as an error with its place."""
+"""Exceptions of the user's own code, as StowageErrors that name the line that raised them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from stowage.errors import StowageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-RUNS_THE_STEP = os.sep + os.path.join("stowage", "training") + os.sep
+TRAINING_FOLDER = os.sep + os.path.join("stowage", "training") + os.sep
 
 
-def failed(error: Exception, fallback: str) -> StowageError:
-    """The StowageError for an exception that is none. `fallback` names the place where no line is
-    the user's."""
+def user_code_error(error: Exception, fallback: str) -> StowageError:
+    """The StowageError for an exception of another type. `fallback` is the place that it names where
+    the traceback has no line of the user's."""
     from stowage.trace.failures import NEEDS_VALUES
     from stowage.trace.places import place_of_traceback
 
@@ -30,7 +30,7 @@ def failed(error: Exception, fallback: str) -> StowageError:
             "take .item(), bool(tensor), masks as indices and the like out of the model")
     message = str(error).strip().split("\n")[0]
     hint = "STOWAGE_TRACEBACK=1 shows where from"
-    if any(RUNS_THE_STEP in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
+    if any(TRAINING_FOLDER in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
         hint = f"raised while the step ran on tensors without values; {hint}"
     return StowageError(f"{where}: {type(error).__name__}: {message}", hint)
 

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from stowage.command_line.own_code import failed
+from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.whole_file import check_place
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from stowage.record import RecordedStep
 
 SUMMARY = "record one step of a PyTorch network as a step file"
-USUAL_BATCH = 2
+DEFAULT_BATCH = 2
 # Options that a script has no use for, with their defaults.
-NOT_OF_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
+NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
                   "implementation": "default", "mode": "train", "accumulation": 1,
                   "keep_gradients": False, "precision": "fp32", "channels_last": False,
                   "checkpoint": False}
@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                              "script FILE.py with @stowage.step")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
     parser.add_argument("--batch", type=positive, metavar="N",
-                        help=f"samples of a batch (default: the source's own, else {USUAL_BATCH})")
+                        help=f"samples of a batch (default: the source's own, else {DEFAULT_BATCH})")
     parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
     parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
     parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
@@ -96,8 +96,8 @@ def record_options(options: argparse.Namespace) -> RecordOptions:
         options.accumulation, not options.keep_gradients, options.compute_capability, options.seq)
 
 
-def record_named(options: argparse.Namespace) -> RecordedStep:
-    """The RecordedStep of a source that is no script."""
+def record_model_source(options: argparse.Namespace) -> RecordedStep:
+    """The RecordedStep of a model that a source names."""
     from stowage.record import record_source
     from stowage.sources import SourceOptions, resolve
     from stowage.sources.variations import with_channels_last, with_checkpointing
@@ -108,15 +108,15 @@ def record_named(options: argparse.Namespace) -> RecordedStep:
         source = with_channels_last(source)
     if options.checkpoint:
         source = with_checkpointing(source)
-    return record_source(source, options.batch or source.batch or USUAL_BATCH,
+    return record_source(source, options.batch or source.batch or DEFAULT_BATCH,
                          record_options(options))
 
 
-def record_marked(options: argparse.Namespace) -> RecordedStep:
-    """The RecordedStep of a script, which says itself how it trains."""
+def record_script_step(options: argparse.Namespace) -> RecordedStep:
+    """The RecordedStep of a script. Raises StowageError for an option that the script decides."""
     from stowage.script import record_script
 
-    for name, usual in NOT_OF_SCRIPTS.items():
+    for name, usual in NOT_FOR_SCRIPTS.items():
         if getattr(options, name) != usual:
             word = name.replace("_", "-")
             raise StowageError(f"--{word}: {options.source} is a script, which says so itself")
@@ -132,11 +132,12 @@ def run(options: argparse.Namespace) -> int:
     check_place(options.output)
     import_library("torch")
     try:
-        recorded = record_marked(options) if is_script(options.source) else record_named(options)
+        record = record_script_step if is_script(options.source) else record_model_source
+        recorded = record(options)
     except StowageError:
         raise
     except Exception as error:
-        raise failed(error, options.source) from error
+        raise user_code_error(error, options.source) from error
     recorded.save(options.output)
     document = recorded.document
     for warning in document["warnings"]:

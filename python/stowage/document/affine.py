@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-
 Dimension: TypeAlias = int | tuple[int, int]  # (constant, slope): constant + slope * batch
 
 
@@ -41,7 +40,7 @@ class Affine:
         return self.known[values]
 
     def sizes(self, shapes: Sequence[tuple[int, ...]], where: str) -> tuple[Dimension, ...]:
-        """A tuple of sizes of as many tuples of numbers."""
+        """The sizes of a shape that is `shapes` at the batches. Raises NotAffine, which names `where`."""
         if all(shape == shapes[0] for shape in shapes):
             return shapes[0]
         fitted: list[Dimension] = []
@@ -53,6 +52,7 @@ class Affine:
         return tuple(fitted)
 
     def size(self, values: Sequence[int], where: str) -> int | list[int]:
+        """As `fit`. Raises NotAffine, which names `where`."""
         fitted = self.fit(tuple(values))
         if fitted is None:
             raise NotAffine(f"{where}: {tuple(values)} at the batches {tuple(self.batches)}")

@@ -43,14 +43,14 @@ class Assembly:
         return self.storages[0].local
 
     def check_structure(self) -> None:
-        """The same nodes on the same storages at every batch."""
+        """Raises NotAffine unless the step has the same nodes on the same storages at every batch."""
         for step, storages in zip(self.steps[1:], self.storages[1:]):
             if len(step.nodes) != len(self.step.nodes):
                 raise NotAffine(f"the step has {len(self.step.nodes)} kernels at batch "
                                 f"{self.step.batch} and {len(step.nodes)} at batch {step.batch}"
                                 f"{self.first_difference(step)}")
             for ours, theirs in zip(self.step.nodes, step.nodes):
-                if not self.is_alike(ours, theirs, storages):
+                if not self.is_same_call(ours, theirs, storages):
                     raise NotAffine(f"{ours.layer or ours.phase} ({ours.place}) runs {ours.kernel} at "
                                     f"batch {self.step.batch} and another kernel, or the same on "
                                     f"other tensors, at batch {step.batch}")
@@ -63,7 +63,7 @@ class Assembly:
                 return f": first other at {ours.layer or ours.phase} ({ours.place}), {ours.kernel}"
         return ""
 
-    def is_alike(self, ours: NodeRecord, theirs: NodeRecord, storages: StepStorages) -> bool:
+    def is_same_call(self, ours: NodeRecord, theirs: NodeRecord, storages: StepStorages) -> bool:
         def places(views: Sequence[View], local: dict[int, int]) -> list[int | None]:
             return [local.get(view.storage) for view in views]
 
@@ -77,7 +77,8 @@ class Assembly:
     # Graph
 
     def tensors(self, lists: Sequence[Sequence[View]], where: str) -> list[int]:
-        """The flat list "storage, layout, ..." of views, given step by step."""
+        """The flat list "storage, layout, ..." of the views that `lists` has of each step, without
+        views of storages that are not the step's."""
         flat = []
         for views in zip(*lists):
             if views[0].storage in self.local:
@@ -93,7 +94,7 @@ class Assembly:
             values["results"] = node.results
             several.append(values)
         if len(reads) != 2 * len(nodes[0].reads):  # an argument of the step before is left out
-            several[0]["arguments"] = arguments_left(nodes[0], self.local)
+            several[0]["arguments"] = remaining_arguments(nodes[0], self.local)
         return self.tables.attribute_row(several)
 
     def node_rows(self, node_names: list[str], classifier: Classifier) -> list[list[Any]]:
@@ -127,7 +128,7 @@ class Assembly:
             table.append(written)
         return table
 
-    def give_origins(self, rows: list[StorageRow], classifier: Classifier) -> None:
+    def set_origins(self, rows: list[StorageRow], classifier: Classifier) -> None:
         """Storages come from the layer whose node made them; a parameter from the module that has
         it, gradients and state from their parameter's."""
         of_layer = {}
@@ -158,7 +159,7 @@ class Assembly:
         rows = classifier.rows(input_names)
         self.makers = classifier.uses.maker
         nodes = self.node_rows(node_names, classifier)
-        self.give_origins(rows, classifier)
+        self.set_origins(rows, classifier)
         saved = [[self.tables.origin(node.layer, node.place), self.local[row.storage], row.role]
                  for row in self.step.saved if row.storage in self.local
                  for node in [self.step.nodes[row.node]]]
@@ -172,7 +173,7 @@ class Assembly:
             "losses": losses if training else [], "gradients": self.gradients(),
             "host_state_bytes": self.step.host_state_bytes}
         if repeatable and training:
-            part = MicroBatch(self, rows).member()
+            part = MicroBatch(self, rows).graph_entry()
             if part is not None:
                 graph["micro_batch"] = part
         return graph, rows
@@ -188,8 +189,8 @@ class Assembly:
         return flat
 
 
-def arguments_left(node: NodeRecord, local: dict[int, int]) -> str:
-    """The names of the reads that are written, without those of the step before."""
+def remaining_arguments(node: NodeRecord, local: dict[int, int]) -> str:
+    """The names of the node's arguments, without those whose storages belong to the step before."""
     names, index = [], 0
     for word in node.arguments.split(","):
         name, _, count = word.partition(":")
@@ -211,8 +212,8 @@ def parameter_rows(recording: Recording, tables: Tables) -> list[list[Any]]:
 
 def document(recording: Recording, batches: Sequence[int],
              description: Description) -> dict[str, Any]:
-    """The whole file. `description` (stowage/record.py) has what no tensor says. Where sizes are
-    not affine the batch is fixed, and a warning says where."""
+    """The content of the step file. `batches` are those of the recording's steps from the second on.
+    Where sizes are not affine in the batch the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
     fixed = described.batch in [step.batch for step in others]  # no other batch was to be had

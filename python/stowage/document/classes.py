@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from stowage.trace.record import ModelTensor, NodeRecord, StepRecord
     from stowage.training.steps import Recording
 
-MADE_IN = {"forward": "activation", "loss": "activation", "backward": "activation_gradient",
+KIND_BY_PHASE = {"forward": "activation", "loss": "activation", "backward": "activation_gradient",
            "update": "activation_gradient"}
 
 
 @dataclasses.dataclass
 class StorageRow:
+    """A row of the step file's table of storages; -1: there is no origin, or no parameter."""
+
     name: str
     kind: str
     persistence: str
@@ -96,8 +98,8 @@ class Classifier:
                           "persistent", parameter=index, flags=flags)
 
     def lasting_row(self, number: int) -> StorageRow:
-        """What was there before the step and is after it: state, gradients that are zeroed in
-        place, and tensors that somebody keeps."""
+        """The row of a storage that exists before the step and after it: optimizer state, a gradient
+        that is zeroed in place, or a tensor that the user's code keeps."""
         flags: dict[str, Any] = {"carries_over": True} if number in self.uses.writers else {}
         if number in self.step.optimizer_state:
             name, owner = self.step.optimizer_state[number]
@@ -133,7 +135,7 @@ class Classifier:
 
     def kind_of_made(self, number: int, node: NodeRecord) -> str:
         if node.phase in ("backward", "update"):
-            return "activation" if node.recomputed else MADE_IN[node.phase]
+            return "activation" if node.recomputed else KIND_BY_PHASE[node.phase]
         if node.kernel == "aten::_to_copy" and any(
                 view.storage in self.parameters for view in node.reads):
             return "parameter_copy"  # in autocast's lower format
@@ -145,8 +147,8 @@ class Classifier:
         return "activation"
 
     def end_of_life(self, number: int) -> dict[str, Any]:
-        """What keeps it after its last use: a variable to the step's end or until it is assigned
-        again in the next."""
+        """Flags of a storage that a variable keeps after its last use: to the step's end, or until the
+        next step assigns the variable again."""
         died = self.recording.storages[number].died
         if died is not None and died.step == self.step.index:
             return {}
@@ -155,7 +157,7 @@ class Classifier:
         return {"held_to_end": True}
 
     def held(self, number: int) -> int | None:
-        """The node up to which it is kept though that node does not read it; None: there is none."""
+        """The node after which the storage is freed, if that is later than its last use; else None."""
         died = self.recording.storages[number].died
         if number not in self.storages.made or died is None or died.step != self.step.index:
             return None

@@ -1,4 +1,4 @@
-"""What a step file says that no tensor does."""
+"""What a step file says of the recording as a whole: model, precision, optimizer, settings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class Description:
+    """The recording's settings."""
+
     name: str
     source: str
     torch_version: str
@@ -40,7 +42,7 @@ class Description:
 
 
 def input_names(step: ModelStep | FunctionStep) -> list[str]:
-    """A name for each input tensor on the device, in their order."""
+    """A name for each input tensor on the device, in the order of arguments, keywords and target."""
     import torch
     from torch.utils._pytree import tree_flatten_with_path
 

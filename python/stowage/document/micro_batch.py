@@ -1,6 +1,6 @@
-"""What of a step is there once for each micro-batch, so that a step of one can be repeated
-(docs/step-file.md, "Micro-batches"). Only of steps that stowage's own loop ran: what a user's function
-does between forward and update it alone knows."""
+"""The part of a step that each micro-batch runs again (docs/step-file.md, "Micro-batches"). It is
+written only for steps of stowage's own loop: what a user's function does between forward and update
+cannot be known."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MicroBatch:
         self.end = next((index for index, node in enumerate(self.step.nodes)
                          if node.phase == "update"), len(self.step.nodes))
 
-    def member(self) -> dict[str, Any] | None:
-        """The graph's `micro_batch`, or None where the step has no such part."""
+    def graph_entry(self) -> dict[str, Any] | None:
+        """The graph's entry `micro_batch`, or None where update kernels run between the others."""
         if any(node.phase != "update" for node in self.step.nodes[self.end:]):
             return None
         arrivals, first_only = self.arrivals()
@@ -65,7 +65,7 @@ class MicroBatch:
         return sorted(rows, key=lambda row: row[1]), sorted(set(first_only))
 
     def variables(self) -> list[list[Any]]:
-        """What the script's variables keep, in the order in which they are let go."""
+        """The storages that the script's variables keep, in the order in which they are released."""
         results = []
         for number in self.assembly.storages[0].numbers:
             flags = self.rows[self.local[number]].flags

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 TYPES = {"float32": "float32", "float64": "float64", "float16": "float16", "bfloat16": "bfloat16",
          "int64": "int64", "int32": "int32", "uint8": "uint8", "bool": "bool"}
 # Types that step files lack stand as one of the same size.
-STAND_INS = {1: "uint8", 2: "float16", 4: "int32", 8: "int64"}
+SUBSTITUTES = {1: "uint8", 2: "float16", 4: "int32", 8: "int64"}
 
 
 def type_of(dtype: torch.dtype) -> tuple[str, int]:
-    """The step file's word for a dtype, and by how much the last axis grows to be as large."""
+    """(the step file's word for a dtype, how many elements of that type are as large as one)."""
     word = str(dtype).removeprefix("torch.")
     if word in TYPES:
         return TYPES[word], 1
     size = dtype.itemsize
-    return (STAND_INS[size], 1) if size in STAND_INS else ("int64", size // 8)
+    return (SUBSTITUTES[size], 1) if size in SUBSTITUTES else ("int64", size // 8)
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -52,24 +52,26 @@ class Rows:
         return found
 
 
-def plain(size: Dimension) -> int | list[int]:
+def json_size(size: Dimension) -> int | list[int]:
     return list(size) if isinstance(size, tuple) else size
 
 
 class Tables:
+    """All tables of a step file."""
+
     def __init__(self, affine: Affine) -> None:
         self.affine = affine
         self.shapes, self.layouts, self.attributes, self.origins = Rows(), Rows(), Rows(), Rows()
         self.layout_of_views: dict[Hashable, int] = {}
 
     def shape(self, sizes: tuple[Dimension, ...]) -> int:
-        return self.shapes.number(sizes, [plain(size) for size in sizes])
+        return self.shapes.number(sizes, [json_size(size) for size in sizes])
 
     def origin(self, layer: str, place: str) -> int:
         return self.origins.number((layer, place), [layer, place] if place else [layer])
 
     def layout(self, views: Sequence[View], where: str) -> int:
-        """The number of a layout that was seen so at each of the batches."""
+        """The number of the layout of a tensor whose views these are, one a batch."""
         key = tuple(view[1:] for view in views)
         found = self.layout_of_views.get(key)
         if found is None:
@@ -84,8 +86,8 @@ class Tables:
         offset = self.affine.size([view.offset for view in views], where)
         packed = all(is_packed(view) for view in views)
         if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
-            shape, strides = (*shape, factor), (*(scaled(s, factor) for s in strides), 1)
-            offset = scaled(offset, factor)
+            shape, strides = (*shape, factor), (*(multiplied(s, factor) for s in strides), 1)
+            offset = multiplied(offset, factor)
         row = [word, self.shape(shape), None if packed else self.shape(strides),
                offset, first.is_view]
         while len(row) > 2 and row[-1] in (None, 0, False):
@@ -93,7 +95,7 @@ class Tables:
         return self.layouts.number(json.dumps(row), row)
 
     def attribute_row(self, several: Sequence[dict[str, Any]]) -> int:
-        """The number of the attributes that the calls had at each of the batches."""
+        """The number of the attributes of a call, which `several` has at each of the batches."""
         row = {name: self.value([values.get(name) for values in several])
                for name in several[0]}
         return self.attributes.number(json.dumps(row), row)
@@ -122,11 +124,11 @@ class Tables:
             for size in fitted if size is not None))}
 
 
-def scaled(size: Any, factor: int) -> Any:
+def multiplied(size: Any, factor: int) -> Any:
     return tuple(part * factor for part in size) if isinstance(size, tuple) else (
         [part * factor for part in size] if isinstance(size, list) else size * factor)
 
 
 def is_packed(view: View) -> bool:
     """Whether the strides are those of a contiguous tensor of that shape, to the number."""
-    return view.strides == contiguous(view.shape)
+    return view.strides == contiguous_strides(view.shape)

@@ -33,7 +33,8 @@ def compact(value: Any) -> str:
 
 
 def write(document: dict[str, Any], path: StrPath) -> None:
-    """Write the file; StowageError where it cannot be."""
+    """Writes the file. Raises StowageError where it cannot be written, or would be larger than the
+    program reads."""
     text = text_of(document)
     if len(text) > LARGEST_BYTES:  # json.dumps writes ASCII
         raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",

@@ -1,6 +1,6 @@
 """Which numbers of a block are its arguments, and how each place is written.
 
-`settle(blocks)` goes from the innermost definitions to the root. For each it collects the entries
+`find_arguments(blocks)` goes from the innermost definitions to the root. For each it collects the entries
 of all items (an attribute of a layer, an argument of a block within, a condition, a number of
 repetitions); an entry has one number an instance, or a few where it depends on `index`. Then every
 such row of numbers is a constant, an argument, or a multiple of an argument.
@@ -23,6 +23,8 @@ WIDTHS = ("heads", "channels", "features", "groups", "shape", "count", "sizes")
 
 @dataclasses.dataclass
 class Argument:
+    """An argument of a definition: `row` has its number in each instance."""
+
     name: str
     family: str
     row: Row
@@ -43,11 +45,12 @@ class Entry:
     write: Callable[..., str]
 
 
-def settle(blocks: Blocks) -> None:
+def find_arguments(blocks: Blocks) -> None:
+    """Fills `slots` and `arguments` of all definitions, and the instances' arguments."""
     definitions = sorted(blocks.definitions.values(), key=lambda d: d.height)
     for definition in definitions:
         if definition.instances:
-            Settled(definition).run()
+            ArgumentFinder(definition).run()
 
 
 def family_of(label: str) -> str:
@@ -56,14 +59,17 @@ def family_of(label: str) -> str:
     return "width" if last in WIDTHS else last
 
 
-def written(atom: Atom) -> str:
+def atom_text(atom: Atom) -> str:
+    """The atom as a description writes it: "3", "seq", "4 * seq"."""
     text = text_of(atom.value)
     if not atom.symbol:
         return text
     return atom.symbol if text == "1" else f"{text} * {atom.symbol}"
 
 
-class Settled:
+class ArgumentFinder:
+    """Finds the arguments of one definition."""
+
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.instances = definition.instances
@@ -75,7 +81,7 @@ class Settled:
         slots: list[list[Slot]] = [[] for _ in self.definition.names]
         for entry in entries:
             own = [next(texts) for _ in entry.rows]
-            if ABSENT not in own:
+            if ABSENT_TEXT not in own:
                 slots[entry.item].append((entry.label, entry.write(*own)))
         self.definition.slots = slots
         self.give_defaults()
@@ -129,7 +135,7 @@ class Settled:
         known = [atom for atom in row if atom is not ANY]
         if not known:
             return None, ANY, ""
-        if len(set(map(written, known))) == 1:
+        if len(set(map(atom_text, known))) == 1:
             return None, known[0], ""
         symbols = {atom.symbol for atom in known}
         symbol = symbols.pop() if len(symbols) == 1 else ""
@@ -174,15 +180,15 @@ class Settled:
     def give_defaults(self) -> None:
         """A default where most instances agree, or where an absent layer has no number to give."""
         for argument in self.arguments:
-            known = [written(a) for a in argument.row if a is not ANY]
+            known = [atom_text(a) for a in argument.row if a is not ANY]
             best = max(known, key=known.count)
             often = known.count(best) > 1 and 2 * known.count(best) > len(known)
             if often or len(known) < len(argument.row):
                 argument.default = next(a for a in argument.row
-                                        if a is not ANY and written(a) == best)
+                                        if a is not ANY and atom_text(a) == best)
 
 
-ABSENT = "?"  # what an absent layer would have
+ABSENT_TEXT = "?"  # what an absent layer would have
 RESERVED = ("batch", "seq", "index", "if", "else", "and", "or", "not", "true", "false", "input")
 
 
@@ -228,7 +234,7 @@ def divided(atom: Atom, factor: int) -> Atom:
 
 def text_of_form(argument: Argument | None, factor: Any, symbol: str) -> str:
     if argument is None:
-        return ABSENT if factor is ANY else written(factor)
+        return ABSENT_TEXT if factor is ANY else atom_text(factor)
     text = argument.name if factor == 1 else f"{factor} * {argument.name}"
     return f"{text} * {symbol}" if symbol else text
 
@@ -240,7 +246,7 @@ def leaf_entries(item: int, parts: list[Leaf]) -> Iterator[Entry]:
         count = numbers_in(how)
         rows = [[p.atoms[at + n] for p in parts] for n in range(count)]
         at += count
-        yield Entry(item, label, rows, lambda *texts, how=how: laid_out(how, list(texts)))
+        yield Entry(item, label, rows, lambda *texts, how=how: attribute_text(how, list(texts)))
 
 
 def numbers_in(how: Layout) -> int:
@@ -249,10 +255,10 @@ def numbers_in(how: Layout) -> int:
     return sum(map(numbers_in, how[1:])) if how[0] == "list" else 0
 
 
-def laid_out(how: Layout, texts: list[str]) -> str:
+def attribute_text(how: Layout, texts: list[str]) -> str:
     """The text of an attribute of that form, from those of its numbers."""
     if how == "one":
         return texts.pop(0)
     if how[0] == "text":
         return how[1]
-    return f"[{', '.join(laid_out(inner, texts) for inner in how[1:])}]"
+    return f"[{', '.join(attribute_text(inner, texts) for inner in how[1:])}]"

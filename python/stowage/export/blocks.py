@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from .capture import Value
     from .layers import Layer
 
+
 @dataclasses.dataclass(frozen=True)
 class Atom:
+    """A factor and the symbol that it multiplies; without a symbol a plain number, or true or false."""
+
     value: Any
     symbol: str = ""
 
@@ -40,6 +43,8 @@ Slot: TypeAlias = tuple[str, str]  # an attribute and the text of its value
 
 @dataclasses.dataclass(eq=False)
 class Leaf:
+    """A layer as an item of an instance."""
+
     operator: str
     places: list[tuple[str, Layout]]  # attributes
     atoms: Row  # of all places, in order
@@ -48,6 +53,8 @@ class Leaf:
 
 @dataclasses.dataclass(eq=False)
 class Instance:
+    """One group of a definition's structure."""
+
     definition: Definition
     parts: list[Part]  # one an item
     present: list[bool]
@@ -56,6 +63,8 @@ class Instance:
 
 @dataclasses.dataclass(eq=False)
 class Chain:
+    """Instances of one definition of which each reads the one before it."""
+
     definition: Definition
     links: list[Instance]
 
@@ -66,7 +75,7 @@ class Definition:
     output). `slots` (arguments.py) says of each item what its attributes are written as."""
 
     kind: str  # the module's class
-    called: str  # what its first instance is called
+    name: str  # from its first instance
     names: list[str]
     optional: list[bool]
     reads: list[list[Read]]
@@ -109,7 +118,7 @@ class Blocks:
         if key not in self.definitions:
             height = 1 + max((self.height(part) for part in parts), default=0)
             self.definitions[key] = Definition(
-                group.kind, called(group), [x.name for x in group.items],
+                group.kind, definition_name(group), [x.name for x in group.items],
                 [False] * len(group.items), reads, [len(x.outputs()) for x in group.items],
                 len(group.read), outputs, height)
         definition = self.definitions[key]
@@ -185,7 +194,7 @@ def shares_parameters(layer: Layer) -> bool:
     return bool(layer.ties) or layer.is_tied
 
 
-def called(group: Group) -> str:
+def definition_name(group: Group) -> str:
     """A container goes by its own name, where that is a word; others by their class."""
     word = group.name.rpartition("_")[2] if group.name[-1:].isdigit() else group.name
     return word if group.kind in CONTAINERS and word[:1].isalpha() else group.kind

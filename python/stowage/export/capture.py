@@ -6,7 +6,7 @@ autograd would save is what it saves in the user's own loop. It is traced once a
 the graphs must be the same but for numbers, which become Sizes (sizes.py).
 
 Values have no data. A module that only passes its input on in this configuration (stochastic depth
-at rate 0) leaves no operation; `PASSES_ON` marks them, so that chains of equal modules stay equal.
+at rate 0) leaves no operation; `IDENTITY_MODULES` marks them, so that chains of equal modules stay equal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = tuple[Any, ...] | dict[str, Any]  # of a model: arguments, or keywords
 Scopes: TypeAlias = tuple[tuple[str, str], ...]  # (path, class name) of modules, outermost first
 
-PASSES_ON = ("DropPath", "StochasticDepth")
+IDENTITY_MODULES = ("DropPath", "StochasticDepth")
 
 
 class NotExportable(StowageError):
@@ -78,6 +78,8 @@ class Operation:
 
 @dataclasses.dataclass
 class Captured:
+    """A traced model."""
+
     operations: list[Operation]
     inputs: list[Value]
     outputs: list[Value]
@@ -131,12 +133,12 @@ def as_eager() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def marked(model: torch.nn.Module) -> Iterator[None]:
-    """While active, modules of PASSES_ON at rate 0 leave an aten.alias."""
+def marking_identities(model: torch.nn.Module) -> Iterator[None]:
+    """While active, modules of IDENTITY_MODULES at rate 0 leave an aten.alias."""
     changed = []
     for module in model.modules():
         rate = getattr(module, "drop_prob", getattr(module, "p", None))
-        if type(module).__name__ in PASSES_ON and not rate and "forward" not in vars(module):
+        if type(module).__name__ in IDENTITY_MODULES and not rate and "forward" not in vars(module):
             module.forward = torch.ops.aten.alias.default
             changed.append(module)
     try:
@@ -165,7 +167,7 @@ def without_dumps() -> Iterator[None]:
 def traced(model: torch.nn.Module, inputs: Inputs) -> torch.export.ExportedProgram:
     """The exported program for the given example inputs (a tuple, or a dict of keywords)."""
     arguments = (inputs, None) if isinstance(inputs, tuple) else ((), inputs)
-    with marked(model), as_eager(), without_dumps():
+    with marking_identities(model), as_eager(), without_dumps():
         return torch.export.export(model, *arguments, strict=False)
 
 
@@ -173,14 +175,14 @@ def capture(model: torch.nn.Module, example: Callable[[int, int], Inputs],
             points: Sequence[Point]) -> Captured:
     """`example(batch, seq)` gives the inputs at a point; returns Captured."""
     programs = [traced(model, example(*point)) for point in points]
-    return Joined(model, programs, tuple(points)).captured
+    return JoinedGraphs(model, programs, tuple(points)).captured
 
 
 def dtype_name(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-class Joined:
+class JoinedGraphs:
     """Walks the graphs of all points side by side."""
 
     def __init__(self, model: torch.nn.Module, programs: list[torch.export.ExportedProgram],

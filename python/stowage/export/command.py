@@ -15,7 +15,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stowage.command_line.own_code import failed
+from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.sources import SourceOptions, resolve
 from stowage.sources.source import import_library
@@ -60,9 +60,10 @@ def loss_function(name: str) -> Callable[..., Any]:
 
     if name == "cross_entropy":
         return class_loss
-    function = {"mse": functional.mse_loss, "l1": functional.l1_loss,
-                "bce": functional.binary_cross_entropy,
-                "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
+    function: Callable[..., Any] = {
+        "mse": functional.mse_loss, "l1": functional.l1_loss,
+        "bce": functional.binary_cross_entropy,
+        "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
 
     def loss(output: Any, target: Any) -> Any:
         found = first_tensor(output)
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     except StowageError:
         raise
     except Exception as error:
-        raise failed(error, options.source) from error
+        raise user_code_error(error, options.source) from error
     if options.output == "-":
         sys.stdout.write(text)
     else:

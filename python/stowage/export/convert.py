@@ -61,7 +61,7 @@ def convert(captured: Captured) -> Converted:
             unsupported[str(what)].append(operation.path or "model")
     if unsupported:
         raise UnsupportedOperators(unsupported)
-    drop_dead(conversion)
+    drop_unread(conversion)
     hoist_shared(conversion.layers, set(conversion.made.values()))
     add_unused(conversion)
     output = captured.outputs[0] if captured.outputs else None
@@ -71,7 +71,7 @@ def convert(captured: Captured) -> Converted:
 
 def convert_operation(conversion: Conversion, operation: Operation) -> None:
     """Adds the operation's layers to the conversion. Raises Unsupported where it has no rule."""
-    if computed_of_nothing(conversion, operation):
+    if depends_on_nothing(conversion, operation):
         conversion.constants.update(operation.outputs)
         return
     if writes_a_buffer(operation) or operation.name in CHECKS:
@@ -99,7 +99,7 @@ def makes_squares_of_the_batch(operation: Operation) -> bool:
             not any(squares_the_batch(value.shape) for value in operation.inputs()))
 
 
-def computed_of_nothing(conversion: Conversion, operation: Operation) -> bool:
+def depends_on_nothing(conversion: Conversion, operation: Operation) -> bool:
     """Whether the results depend on no input and no parameter."""
     if operation.name in FACTORIES:
         return True
@@ -117,7 +117,7 @@ def writes_a_buffer(operation: Operation) -> bool:
             and not any(v.readers for v in operation.outputs))
 
 
-def drop_dead(conversion: Conversion) -> None:
+def drop_unread(conversion: Conversion) -> None:
     """Removes layers that nothing reads and that learn nothing: PyTorch frees their results at
     once."""
     read = {conversion.real(v) for v in conversion.captured.outputs[:1]}
@@ -140,7 +140,7 @@ def add_unused(conversion: Conversion) -> None:
             layer = Layer("parameter", {"shape": list(value.shape)}, [],
                           [Value("result", value.shape, value.dtype)], (),
                           [("weight", value)], value.name.removeprefix("model."))
-            conversion.own(layer)
+            conversion.register_parameters(layer)
             conversion.layers.append(layer)
     for value in conversion.captured.buffers.values():
         if value not in conversion.used_buffers and not value.name.endswith("num_batches_tracked"):

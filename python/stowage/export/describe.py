@@ -1,4 +1,4 @@
-"""The whole of an export: a Source becomes the text of a description."""
+"""From a Source to the text of a description: all steps of an export."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def input_names(found: Converted) -> dict[Value, str]:
 
 
 def description(name: str, source_text: str, found: Converted, seq: int | None = None) -> str:
-    """The YAML text."""
+    """The YAML text of a description."""
     names = input_names(found)
     end = [found.output] if found.output is not None else []
     read_last = end + [v for layer in found.losses for v in layer.inputs]
@@ -95,17 +95,17 @@ def description(name: str, source_text: str, found: Converted, seq: int | None =
     read_last = [renamed.get(v, v) for v in read_last]
     root.read = list(dict.fromkeys([*[v for v in root.read if v in names]]))
     made = blocks.Blocks(root)
-    arguments.settle(made)
+    arguments.find_arguments(made)
     text = yaml_text.Description(made)
-    at = yaml_text.Written([names[v] for v in root.read])
+    at = yaml_text.LayerList([names[v] for v in root.read])
     at.names.update(names.values())
-    text.ends_of(made.root.definition, made.root.parts, at, "", [names[v] for v in root.read])
+    text.write_items(made.root.definition, made.root.parts, at, "", [names[v] for v in root.read])
     ends = names_of_values(root, made, text, at, names, read_last)
-    return assembled(name, source_text, found, names, text, at, ends, seq)
+    return description_text(name, source_text, found, names, text, at, ends, seq)
 
 
 def renamed_ends(found: Converted, renamed: dict[Value, Value]) -> Converted:
-    """The same with what became of the values that the loss reads and the model returns."""
+    """The model, with the new values in place of those that the loss reads and the model returns."""
     for layer in found.losses:
         layer.inputs = [renamed.get(v, v) for v in layer.inputs]
     if found.output is not None:
@@ -114,17 +114,17 @@ def renamed_ends(found: Converted, renamed: dict[Value, Value]) -> Converted:
 
 
 def names_of_values(root: tree.Group, made: blocks.Blocks, text: yaml_text.Description,
-                    at: yaml_text.Written, names: dict[Value, str],
+                    at: yaml_text.LayerList, names: dict[Value, str],
                     values: list[Value]) -> dict[Value, str]:
-    """What the values are called at the root."""
+    """{value: its name in the list of the model's own layers}."""
     # Written out again with the values as the root's outputs, which only looks names up.
     definition = made.root.definition
     produced = {v: ("item", n, k) for n, item in enumerate(root.items)
                 for k, v in enumerate(item.outputs())}
     definition.outputs = [produced[v] for v in values if v in produced]
-    scratch = yaml_text.Written(at.inputs)
+    scratch = yaml_text.LayerList(at.inputs)
     scratch.names.update(names.values())
-    found = iter(text.ends_of(definition, made.root.parts, scratch, "",
+    found = iter(text.write_items(definition, made.root.parts, scratch, "",
                               [names[v] for v in root.read]))
     ends = {}
     for value in values:
@@ -134,8 +134,8 @@ def names_of_values(root: tree.Group, made: blocks.Blocks, text: yaml_text.Descr
     return ends
 
 
-def assembled(name: str, source_text: str, found: Converted, names: dict[Value, str],
-              text: yaml_text.Description, at: yaml_text.Written, ends: dict[Value, str],
+def description_text(name: str, source_text: str, found: Converted, names: dict[Value, str],
+              text: yaml_text.Description, at: yaml_text.LayerList, ends: dict[Value, str],
               seq: int | None) -> str:
     lines = [f"model: {name}", f"source: {source_text}"]
     if seq:

@@ -15,7 +15,6 @@ from .capture import Captured, Operation, Scopes, Value
 from .catalogue import OPERATORS
 
 if TYPE_CHECKING:
-
     from .sizes import Dimension
 
 Number: TypeAlias = int | float
@@ -30,6 +29,7 @@ COMPOSED: list[Callable[[Conversion, Operation], bool]] = []
 
 
 def rule(*names: str) -> Callable[[RuleFunction], RuleFunction]:
+    """Registers a function as the rule of the ATen operations of these names."""
     def register(function: RuleFunction) -> RuleFunction:
         for name in names:
             RULES[name] = function
@@ -39,7 +39,7 @@ def rule(*names: str) -> Callable[[RuleFunction], RuleFunction]:
 
 
 class Unsupported(Exception):
-    """The catalogue has no layer for this operation; the message is what to call it."""
+    """The catalogue has no layer for this operation; the message names it: "aten.fft"."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -63,6 +63,8 @@ class Layer:
 
 @dataclasses.dataclass
 class Converted:
+    """The layers of a model, in the order in which they run."""
+
     layers: list[Layer]
     inputs: list[Value]  # that the layers read
     output: Value | None
@@ -90,6 +92,7 @@ class Conversion:
     # ---- what rules call
 
     def real(self, value: Any) -> Value:
+        """The Value that stands for this one. Raises Unsupported where it is a number instead."""
         if not isinstance(value, Value):
             raise Unsupported(f"aten.{self.operation.name} with a number that depends on the batch")
         found = value
@@ -98,7 +101,7 @@ class Conversion:
         return found
 
     def same(self, value: Value, other: Value) -> None:
-        """`value` is nothing new: what reads it reads `other`."""
+        """Makes `value` another name of `other`."""
         self.aliases[value] = other
 
     def emit(self, operator: str, inputs: Sequence[Any], outputs: Sequence[Value],
@@ -113,13 +116,14 @@ class Conversion:
             read = [self.before_view(read[0])]
         layer = Layer(operator, attributes or {}, read, list(outputs), self.operation.scopes,
                       [(n, self.parameter(v)) for n, v in parameters if v is not None], called)
-        self.own(layer)
+        self.register_parameters(layer)
         self.layers.append(layer)
         self.order |= {value: len(self.order) for value in outputs}
         return layer
 
-    def own(self, layer: Layer) -> None:
-        """Notes whose the layer's parameters are, and whether they are trained."""
+    def register_parameters(self, layer: Layer) -> None:
+        """Records that the layer has its parameters, or shares them with the first that has them, and
+        whether they are trained."""
         for name, value in layer.parameters:
             owner = self.owners.setdefault(value, (layer, name))
             if owner[0] is not layer:
@@ -132,7 +136,7 @@ class Conversion:
             layer.attributes["frozen"] = frozen.pop()
 
     def before_view(self, value: Value) -> Value:
-        """What a view that only this reshape reads was a view of: one reshape does for both."""
+        """The tensor under a view that only this reshape reads: one reshape replaces both."""
         last = self.layers[-1] if self.layers else None
         made_by = value.producer
         if (last is None or last.operator != "reshape" or last.outputs != [value] or
@@ -141,11 +145,12 @@ class Conversion:
         self.layers.pop()
         return last.inputs[0]
 
-    def middle(self, shape: Sequence[Dimension], like: Value) -> Value:
+    def intermediate(self, shape: Sequence[Dimension], like: Value) -> Value:
         """A value between two layers that stand for one operation."""
         return Value("result", tuple(shape), like.dtype, "", self.operation)
 
     def parameter(self, value: Any) -> Value:
+        """The parameter that the value is. Raises Unsupported where it is computed."""
         found = self.real(value)
         if found.kind != "parameter":
             raise Unsupported(f"{self.operation.name} with a computed weight")
@@ -178,7 +183,7 @@ class Conversion:
             layer = Layer("parameter", {"shape": list(value.shape)}, [], [output],
                           self.operation.scopes, [("weight", value)],
                           value.name.rpartition(".")[2])
-            self.own(layer)
+            self.register_parameters(layer)
             self.layers.append(layer)
             self.made[value] = output
         return self.made[value]

@@ -87,12 +87,12 @@ def linear(sequences: list[Row]) -> SequenceForm | None:
         start = low - m * step
         if any(abs(start + k * step - v) > TOLERANCE for k, v in known):
             return None
-        starts.append(tidy(start))
-        steps.append(tidy(step))
+        starts.append(rounded_atom(start))
+        steps.append(rounded_atom(step))
     return [starts, steps], lambda a, b: f"{b} * index" if a == "0" else f"{a} + {b} * index"
 
 
-def tidy(number: int | float) -> Atom:
+def rounded_atom(number: int | float) -> Atom:
     return Atom(0 if abs(number) < TOLERANCE else
                 round(number, 10) if isinstance(number, float) else number)
 

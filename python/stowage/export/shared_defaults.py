@@ -9,14 +9,14 @@ from .catalogue import OPERATORS, defaults_of, text_of
 
 if TYPE_CHECKING:
     from .blocks import Slot
-    from .yaml_text import Line, Written
+    from .yaml_text import LayerList, Line
 
 SHARED = ("bias", "eps", "momentum", "in_place", "as")
 FEWEST = 3  # layers of the operator, for a default to be worth a line
 
 
-def share_defaults(lists: list[Written]) -> dict[str, dict[str, str]]:
-    """Takes the attributes out of the layers of all lists (yaml_text.Written) and returns
+def share_defaults(lists: list[LayerList]) -> dict[str, dict[str, str]]:
+    """Takes the attributes out of the layers of all lists (yaml_text.LayerList) and returns
     {operator: {attribute: text}}. A layer that had the catalogue's default then says so."""
     lines = collections.defaultdict(list)
     for written in lists:
@@ -30,7 +30,7 @@ def share_defaults(lists: list[Written]) -> dict[str, dict[str, str]]:
             if found is not None:
                 result.setdefault(operator, {})[name] = found
                 for line in own:
-                    line.attributes = said_otherwise(line.attributes, name, found,
+                    line.attributes = with_explicit_default(line.attributes, name, found,
                                                      defaults_of(operator)[name])
     return result
 
@@ -45,7 +45,7 @@ def shared_text(operator: str, name: str, lines: list[Line]) -> str | None:
     return text if literal and " " not in text and 2 * count > len(lines) else None
 
 
-def said_otherwise(attributes: list[Slot], name: str, shared: str,
+def with_explicit_default(attributes: list[Slot], name: str, shared: str,
                    catalogue_default: Any) -> list[Slot]:
     """The attributes of a layer under a default."""
     if (name, shared) in attributes:

@@ -29,7 +29,6 @@ Shape: TypeAlias = tuple[Dimension, ...]
 Point: TypeAlias = tuple[int, int]  # (batch, tokens of a sequence; 0: there is none)
 
 
-
 def fixed(shape: Shape) -> tuple[int, ...]:
     """The shape of a parameter or buffer: plain numbers."""
     return cast("tuple[int, ...]", shape)

@@ -43,6 +43,8 @@ class Item:
 
 @dataclasses.dataclass(eq=False)
 class Group:
+    """One call of a module, or a container of modules that run together."""
+
     name: str
     kind: str  # the module's class
     items: list[Item | Group]

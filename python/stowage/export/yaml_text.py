@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, TypeGuard
 
-from .arguments import written
+from .arguments import atom_text
 from .blocks import Blocks, Definition, Instance, Leaf, Part, Read, Slot
 from .catalogue import OPERATORS, defaults_of, text_of
 
@@ -27,9 +27,9 @@ class Line:
     attributes: list[Slot]
 
 
-class Written:
-    """One list of layers in the making: of a block, or of the model, into which blocks of one
-    instance are written out."""
+class LayerList:
+    """The layers of a block or of the model, while they are written. A block that has one instance is
+    written into the list that contains it."""
 
     def __init__(self, inputs: list[str]) -> None:
         self.inputs = inputs  # their texts
@@ -71,16 +71,18 @@ def layer_name(name: str, kind: str) -> str | None:
 
 
 class Description:
+    """The blocks of a description, each written once."""
+
     def __init__(self, blocks: Blocks) -> None:
         self.blocks = blocks
         self.block_names: dict[Definition, str] = {}
         # The lines of each, and the texts of its outputs; None while it is being written.
-        self.written_blocks: dict[Definition, tuple[Written, list[str]] | None] = {}
+        self.written_blocks: dict[Definition, tuple[LayerList, list[str]] | None] = {}
 
     def block_name(self, definition: Definition) -> str:
         if definition not in self.block_names:
             name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_",
-                          definition.called or "block").lower()
+                          definition.name or "block").lower()
             name = re.sub(r"[^a-z0-9_]", "_", name).strip("_")
             name = name if name[:1].isalpha() else f"block_{name}"
             name = f"{name}_block" if name in TAKEN else name
@@ -94,9 +96,9 @@ class Description:
         """Whether it is a block of one instance, which is written where it stands."""
         return isinstance(part, Instance) and len(part.definition.instances) == 1
 
-    def ends_of(self, definition: Definition, parts: list[Part], at: Written, prefix: str,
+    def write_items(self, definition: Definition, parts: list[Part], at: LayerList, prefix: str,
                 inputs: list[str]) -> list[str]:
-        """Writes the definition's items into the list `at`; returns the texts of its outputs."""
+        """Writes the definition's items into the list `at`; returns the names of its outputs."""
         ends: list[list[str]] = []  # by item, the texts of its outputs
 
         def text(read: Read) -> str:
@@ -111,13 +113,13 @@ class Description:
                 ends.append(reads[:1])
                 continue
             if self.is_inlined(part) and not definition.optional[number]:
-                ends.append(self.ends_of(part.definition, part.parts, at,
+                ends.append(self.write_items(part.definition, part.parts, at,
                                          name or part.definition.kind.lower(), reads))
                 continue
             ends.append(self.item(at, part, name, reads, slots, definition.output_counts[number]))
         return [text(output) for output in definition.outputs]
 
-    def item(self, at: Written, part: Part, name: str, reads: list[str], slots: list[Slot],
+    def item(self, at: LayerList, part: Part, name: str, reads: list[str], slots: list[Slot],
              outputs: int) -> list[str]:
         if isinstance(part, Leaf):
             operator = part.operator
@@ -129,7 +131,7 @@ class Description:
         else:
             self.write_block(part.definition)
             operator = self.block_name(part.definition)
-            defaults = {a.name: written(a.default) for a in part.definition.arguments
+            defaults = {a.name: atom_text(a.default) for a in part.definition.arguments
                         if a.default is not None}
             attributes = [(n, t) for n, t in slots if defaults.get(n) != t and (n, t) != (
                 "when", "true")]
@@ -150,26 +152,26 @@ class Description:
         self.written_blocks[definition] = None
         inputs = (["input"] if definition.inputs == 1 else
                   [f"input.{n}" for n in range(definition.inputs)])
-        at = Written(inputs)
+        at = LayerList(inputs)
         parts = definition.instances[0].parts
-        outputs = self.ends_of(definition, parts, at, "", inputs)
+        outputs = self.write_items(definition, parts, at, "", inputs)
         # Blocks that this one uses were written meanwhile: it comes after them.
         del self.written_blocks[definition]
         self.written_blocks[definition] = (at, outputs)
 
-    def lists(self) -> list[Written]:
-        """The layers of all blocks, as Written."""
+    def lists(self) -> list[LayerList]:
+        """The layers of all blocks, as LayerLists."""
         return [block[0] for block in self.written_blocks.values() if block is not None]
 
     def block_lines(self) -> list[str]:
         return [line for definition, block in self.written_blocks.items() if block is not None
                 for line in self.lines_of(definition, *block)]
 
-    def lines_of(self, definition: Definition, at: Written, outputs: list[str]) -> list[str]:
+    def lines_of(self, definition: Definition, at: LayerList, outputs: list[str]) -> list[str]:
         lines = [f"  {self.block_name(definition)}:"]
         if definition.arguments:
             lines.append("    arguments: {" + ", ".join(
-                f"{a.name}: {written(a.default) if a.default is not None else ''}"
+                f"{a.name}: {atom_text(a.default) if a.default is not None else ''}"
                 for a in definition.arguments) + "}")
         lines.append("    layers:")
         lines += layer_lines(at, outputs, "      ")
@@ -192,7 +194,7 @@ def without_defaults(operator: str, slots: list[Slot]) -> list[Slot]:
     return result
 
 
-def automatic_names(at: Written) -> list[str]:
+def automatic_names(at: LayerList) -> list[str]:
     """The name of each line, with those that the reader gives."""
     counts: dict[str, int] = {}
     names = []
@@ -202,12 +204,12 @@ def automatic_names(at: Written) -> list[str]:
     return names
 
 
-def last_name(at: Written) -> str | None:
+def last_name(at: LayerList) -> str | None:
     names = automatic_names(at)
     return names[-1] if names else None
 
 
-def layer_lines(at: Written, outputs: list[str], indent: str) -> list[str]:
+def layer_lines(at: LayerList, outputs: list[str], indent: str) -> list[str]:
     """The lines; `from` where a layer reads something else than the one before it, and a name where
     it is read by another than the next."""
     names = automatic_names(at)

@@ -1,7 +1,8 @@
 """A CUDA device that does not exist: PyTorch's CUDA build, without a driver or a GPU.
 
-FakeTensorMode dispatches every operator as CUDA would and allocates nothing. What keeps it from
-being what CUDA does is repaired here, each in a file of its own, and undone on leaving:
+FakeTensorMode dispatches every operator as CUDA would and allocates nothing. Where it differs from
+CUDA it is corrected here, each difference in a file of its own, and the correction ends with the
+recording:
 
     driver.py          the autograd engine asks the driver whether a context exists, attention and
                        convolutions ask which device there is: relocation slots of the loaded

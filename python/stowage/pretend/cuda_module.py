@@ -35,8 +35,8 @@ class DeviceProperties:
         self.gcnArchName = ""
 
 
-class Moment:
-    """A torch.cuda.Event or Stream: nothing takes time."""
+class FakeEvent:
+    """A torch.cuda.Event or Stream that measures no time."""
 
     def __init__(self, *_arguments: Any, **_options: Any) -> None:
         self.device = None
@@ -52,14 +52,14 @@ class Moment:
 
     record = wait = synchronize = wait_stream = wait_event = record_event = _nothing
 
-    def __enter__(self) -> Moment:
+    def __enter__(self) -> FakeEvent:
         return self
 
     def __exit__(self, *_error: object) -> None:
         return None
 
 
-def answers(capability: tuple[int, int]) -> dict[str, Any]:
+def cuda_answers(capability: tuple[int, int]) -> dict[str, Any]:
     """{name in torch.cuda: what it is while a device is pretended}."""
     nothing = {name: lambda *_arguments, **_options: None
                for name in ("_lazy_init", "init", "synchronize", "empty_cache", "set_device",
@@ -80,8 +80,8 @@ def answers(capability: tuple[int, int]) -> dict[str, Any]:
         "is_bf16_supported": lambda *_arguments, **_options: capability >= (8, 0),
         "mem_get_info": lambda _device=None: (PRETENDED_BYTES, PRETENDED_BYTES),
         "memory_stats": lambda _device=None: {},
-        "Event": Moment, "Stream": Moment,
-        "current_stream": Moment, "default_stream": Moment,
+        "Event": FakeEvent, "Stream": FakeEvent,
+        "current_stream": FakeEvent, "default_stream": FakeEvent,
         "stream": lambda _stream: contextlib.nullcontext(),
         "device": lambda _device: contextlib.nullcontext(),
     }
@@ -100,7 +100,7 @@ def cuda_module(capability: tuple[int, int]) -> Iterator[None]:
     import torch
 
     with contextlib.ExitStack() as stack:
-        for module, replaced in ((torch.cuda, answers(capability)),
+        for module, replaced in ((torch.cuda, cuda_answers(capability)),
                                  (torch.accelerator, accelerator_answers(torch))):
             for name, answer in replaced.items():
                 if hasattr(module, name):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def without_pretence() -> Iterator[None]:
+def real_tensors() -> Iterator[None]:
     """While active, tensors are made for real."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -26,7 +26,8 @@ def without_pretence() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def loaders_load() -> Iterator[None]:
+def real_data_loading() -> Iterator[None]:
+    """While active, data loaders make tensors for real."""
     import torch.utils.data as data
 
     original = data.DataLoader.__iter__
@@ -34,12 +35,12 @@ def loaders_load() -> Iterator[None]:
     def iterate(loader: torch.utils.data.DataLoader[Any]) -> Iterator[Any]:
         pinned, loader.pin_memory = loader.pin_memory, False  # there is no device to pin for
         try:
-            with without_pretence():
+            with real_tensors():
                 iterator = original(loader)
         finally:
             loader.pin_memory = pinned
         while True:
-            with without_pretence():
+            with real_tensors():
                 try:
                     batch = next(iterator)
                 except StopIteration:

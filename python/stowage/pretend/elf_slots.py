@@ -43,6 +43,8 @@ class Library:
 
 
 class ProgramHeader(ctypes.Structure):
+    """Elf64_Phdr (elf.h)."""
+
     _fields_ = [("type", ctypes.c_uint32), ("flags", ctypes.c_uint32),
                 ("offset", ctypes.c_uint64), ("address", ctypes.c_uint64),
                 ("physical", ctypes.c_uint64), ("file_size", ctypes.c_uint64),
@@ -50,6 +52,8 @@ class ProgramHeader(ctypes.Structure):
 
 
 class LoadedObject(ctypes.Structure):
+    """The first members of dl_phdr_info (link.h)."""
+
     _fields_ = [("base", ctypes.c_uint64), ("name", ctypes.c_char_p),
                 ("headers", ctypes.POINTER(ProgramHeader)), ("header_count", ctypes.c_uint16)]
 
@@ -160,7 +164,7 @@ def address_of(function: ctypes._CFunctionType) -> int:
 
 
 class RememberedPointers:
-    """Where a library's own variables have come to hold a pointer since this was made."""
+    """The contents of a library's variables, to undo what is stored in them afterwards."""
 
     def __init__(self, library: Library) -> None:
         self.before = [(address, ctypes.string_at(address, size))

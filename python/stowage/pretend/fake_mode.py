@@ -1,9 +1,9 @@
 """FakeTensorMode without a device, and CUDA's device guard as it was, afterwards.
 
-Where torch.cuda says that there is a device, FakeTensorMode would make a real tensor on it first:
-`fake_tensors` keeps it from that. Without devices FakeTensorMode replaces the device guard by one
-that does nothing, for the rest of the process: c10's registry of guards holds another pointer then.
-On a machine with a GPU that would be wrong once the recording is over: `guard_put_back` restores it.
+Where torch.cuda says that there is a device, FakeTensorMode makes a real tensor on it first:
+`fake_tensors` prevents that. Without devices FakeTensorMode replaces the device guard by one that does
+nothing, for the rest of the process: c10's registry of guards holds another pointer then. On a machine
+with a GPU that would be wrong after the recording: `device_guard_restored` puts the pointer back.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def guards() -> ctypes.Array[ctypes.c_void_p]:
 
 
 @contextlib.contextmanager
-def guard_put_back() -> Iterator[None]:
-    """While active, the guard may be replaced."""
+def device_guard_restored() -> Iterator[None]:
+    """While active, the guard may be replaced; afterwards it is the one of before."""
     registry = guards()
     before = registry[CUDA_DEVICE_TYPE]
     try:

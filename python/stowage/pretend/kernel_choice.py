@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def choosing_by_device(driver: Driver) -> Iterator[None]:
-    """While active, both see the driver's device while they choose."""
+def kernels_of_device(driver: Driver) -> Iterator[None]:
+    """While active, attention and convolutions see the driver's device when they choose."""
     import torch
     import torch.nn.functional as functional
 

@@ -54,7 +54,8 @@ def apply_to_module(module: torch.nn.Module, function: Callable[..., Any],
 
 
 @contextlib.contextmanager
-def modules_move() -> Iterator[None]:
+def in_place_module_moves() -> Iterator[None]:
+    """While active, a module that moves keeps its Parameter objects."""
     import torch
 
     with mock.patch.object(torch.nn.Module, "_apply", apply_to_module):

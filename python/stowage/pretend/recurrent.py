@@ -46,7 +46,7 @@ def cell(name: str) -> Callable[..., Any]:
     return call
 
 
-def batch_lies_second(tensor: torch.Tensor) -> torch.Tensor:
+def empty_length_first(tensor: torch.Tensor) -> torch.Tensor:
     """A new tensor of that shape, [batch, length, features], made as [length, batch, features]."""
     batch, _, features = tensor.shape
     return tensor.new_empty_strided(tensor.shape, (features, batch * features, 1))
@@ -58,7 +58,7 @@ def forward_shapes(*arguments: Any) -> tuple[torch.Tensor, ...]:
 
     output, *states = torch._meta_registrations._cudnn_rnn(*arguments)
     batch_first = arguments[10]
-    return (batch_lies_second(output) if batch_first else output, *states)
+    return (empty_length_first(output) if batch_first else output, *states)
 
 
 def backward_shapes(inputs: torch.Tensor, weight: list[torch.Tensor], _stride: int,
@@ -71,7 +71,7 @@ def backward_shapes(inputs: torch.Tensor, weight: list[torch.Tensor], _stride: i
     for tensor in weight:
         views.append(gradients[offset:offset + tensor.numel()].view(tensor.shape))
         offset += tensor.numel()
-    grad_inputs = batch_lies_second(inputs) if batch_first else inputs.new_empty(inputs.shape)
+    grad_inputs = empty_length_first(inputs) if batch_first else inputs.new_empty(inputs.shape)
     return (grad_inputs, hx.new_empty(hx.shape) if wanted[1] else None,
             cx.new_empty(cx.shape) if wanted[2] else None, views)
 

@@ -1,4 +1,4 @@
-"""Looks at tensors' values that are left out: fake tensors have none.
+"""Checks of tensors' values that are skipped: fake tensors have no values.
 
 GradScaler steps without asking whether gradients overflowed; transformers does not search position
 ids for packed sequences.

@@ -14,8 +14,7 @@ FIRST_MINOR, LAST_MINOR = (2, 11), (2, 15)
 
 
 def check_wheel(torch: ModuleType) -> int:
-    """StowageError, unless this torch is one that recording works with; returns CUDA's major
-    version."""
+    """CUDA's major version in this torch. Raises StowageError where recording does not work with it."""
     version = torch.__version__
     if platform.system() != "Linux":
         raise StowageError(f"recording needs Linux; this is {platform.system()}",

@@ -34,7 +34,7 @@ def is_script(text: str) -> bool:
 
 
 def check_options(text: str, kind: str, options: SourceOptions) -> None:
-    """StowageError for an option that this kind of source does not read."""
+    """Raises StowageError for an option that this kind of source does not read."""
     for field in dataclasses.fields(options):
         if getattr(options, field.name) not in (None, ()) and field.name not in TAKES[kind]:
             word = {"inputs": "input"}.get(field.name, field.name)
@@ -42,7 +42,8 @@ def check_options(text: str, kind: str, options: SourceOptions) -> None:
 
 
 def resolve(text: str, options: SourceOptions | None = None) -> Source:
-    """The Source that the word names; StowageError where it names none."""
+    """The Source that the word names. Raises StowageError where it names none, or where an option is
+    not of its kind."""
     options = options or SourceOptions()
     library, colon, name = text.partition(":")
     if colon and library in LIBRARIES:

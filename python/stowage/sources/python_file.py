@@ -66,7 +66,8 @@ def input_of(text: str) -> tuple[tuple[int, ...], torch.dtype]:
 
 
 def check_parameters(label: str, function: Callable[..., Any], seq: int | None) -> None:
-    """StowageError where the function needs what no one can give it, or takes no `seq`."""
+    """Raises StowageError where the function needs other arguments than OFFERED, or where `seq` is given
+    and it takes none."""
     try:
         taken = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

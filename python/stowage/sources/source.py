@@ -1,4 +1,4 @@
-"""A model with example inputs, whoever made it."""
+"""A model with example inputs and a loss: what each reader of a source returns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Source:
 
 
 def import_library(name: str) -> ModuleType:
-    """The module, or a StowageError that says how to install it."""
+    """The module. Raises StowageError, with the way to install it, where it is not installed."""
     import importlib
 
     try:
@@ -66,7 +66,7 @@ def import_library(name: str) -> ModuleType:
 
 
 def closest(word: str, words: Iterable[str]) -> str:
-    """" did you mean" with the nearest of the words, or nothing."""
+    """A hint that names the words nearest to `word`; empty where none is near."""
     import difflib
 
     near = difflib.get_close_matches(word, list(words), n=3, cutoff=0.6)
@@ -89,7 +89,8 @@ def built_on_meta(build: Callable[[], Any]) -> Any:
 
 
 def first_tensor(output: Any) -> torch.Tensor:
-    """The tensor that a model's output stands for: itself, its logits, its first entry."""
+    """The main tensor of a model's output: the output itself, its logits, or its first entry. Raises
+    StowageError where it has none."""
     import torch
 
     if isinstance(output, torch.Tensor):
@@ -108,8 +109,8 @@ def first_tensor(output: Any) -> torch.Tensor:
 
 
 def class_loss(output: Any, _target: torch.Tensor | None = None) -> torch.Tensor:
-    """Cross entropy of classes: [batch, classes] or [batch, classes, ...]. A target of None makes
-    one of the right shape."""
+    """Cross entropy of scores of shape [batch, classes] or [batch, classes, ...], as a scalar. The target
+    has class numbers, int64, of shape [batch] or [batch, ...]; None: zeros of that shape."""
     import torch
     import torch.nn.functional as functional
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Weights of the auxiliary outputs' losses, as the papers and torchvision's references have them.
 AUXILIARY_WEIGHT = {"googlenet": 0.3}
-USUAL_AUXILIARY_WEIGHT = 0.4
+DEFAULT_AUXILIARY_WEIGHT = 0.4
 FRAMES = 16
 KINETICS_SIDE = 112
 
@@ -80,4 +80,4 @@ def resolve(name: str, options: SourceOptions) -> Source:
                        target=torch.empty(target, dtype=torch.int64, device="meta"))
 
     return Source(name, f"torchvision {torchvision.__version__}, {name}", model, example,
-                  loss_with_auxiliary(AUXILIARY_WEIGHT.get(name, USUAL_AUXILIARY_WEIGHT)))
+                  loss_with_auxiliary(AUXILIARY_WEIGHT.get(name, DEFAULT_AUXILIARY_WEIGHT)))

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     import torch
 
-USUAL_SEQ = 128
+DEFAULT_SEQ = 128
 
 
-def usual_heads(config: Any) -> tuple[str, ...]:
+def default_heads(config: Any) -> tuple[str, ...]:
     """Which kind of head a configuration that names no architecture gets: the first that exists."""
     if getattr(config, "is_encoder_decoder", False):
         return ("SpeechSeq2Seq", "Seq2SeqLM")
@@ -76,7 +76,7 @@ def model_class(config: Any, head: str | None, transformers: Any) -> Any:
         found = getattr(transformers, config.architectures[0], None)
         if found is not None:
             return found
-    for kind in (head,) if head else usual_heads(config):
+    for kind in (head,) if head else default_heads(config):
         auto = getattr(transformers, f"AutoModelFor{kind}", None)
         if auto is None:
             kinds = sorted(n.removeprefix("AutoModelFor") for n in dir(transformers)
@@ -117,7 +117,7 @@ def example_maker(model: torch.nn.Module, config: Any, seq: int,
                            device="meta")
 
     def example(batch: int) -> Example:
-        words = {}
+        words: dict[str, Any] = {}
         classifies = "Classification" in type(model).__name__
         if main == "pixel_values" or type(model).__name__ == "CLIPModel":
             words["pixel_values"] = images(batch)
@@ -162,7 +162,7 @@ def resolve(name: str, options: SourceOptions) -> Source:
     model = built_on_meta(lambda: build._from_config(config))
     text = text_config(config)
     longest = getattr(text, "max_position_embeddings", None)
-    seq = options.seq or min(USUAL_SEQ, longest or USUAL_SEQ)
+    seq = options.seq or min(DEFAULT_SEQ, longest or DEFAULT_SEQ)
     if longest and seq > longest and longest > 0:
         raise StowageError(f"--seq {seq} is longer than the model's {longest} positions")
     main = getattr(model, "main_input_name", "input_ids")

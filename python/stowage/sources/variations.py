@@ -1,4 +1,4 @@
-"""What a command line asks of any model: channels last, gradient checkpointing."""
+"""Options that any model may have: channels last, gradient checkpointing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def with_channels_last(source: Source) -> Source:
 
 
 def with_checkpointing(source: Source) -> Source:
-    """The source with its model's own gradient checkpointing switched on."""
+    """The source with its model's own gradient checkpointing switched on. Raises StowageError where the
+    model has none."""
     model = source.model
     if hasattr(model, "gradient_checkpointing_enable"):
         try:

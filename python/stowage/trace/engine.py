@@ -1,4 +1,4 @@
-"""What PyTorch does in place where no dispatch mode looks on.
+"""What PyTorch does in place when no dispatch mode is active.
 
 Where a tensor has several users, the autograd engine sums their gradients, in place if it holds the
 only reference to the first. While a dispatch mode is active it never does, so the recorder does it
@@ -22,17 +22,17 @@ ENGINE = "_engine_run_backward"
 WRAPPERS = ("torch/_compile.py", "torch/_dynamo/eval_frame.py", "torch/utils/_python_dispatch.py")
 
 
-def is_engines_own(frame: FrameType | None) -> bool:
-    """Whether the call came out of the engine itself, not out of Python that it runs (hooks, custom
-    functions): then no frame of Python stands between but those that wrap every dispatch."""
+def called_by_engine(frame: FrameType | None) -> bool:
+    """Whether the engine itself made the call, not Python code that it runs (hooks, custom functions).
+    The frames between the two are then only those that wrap every dispatch."""
     while frame is not None and frame.f_code.co_filename.endswith(WRAPPERS):
         frame = frame.f_back
     return frame is None or frame.f_code.co_name == ENGINE
 
 
-def is_of_torchs_optimizer(frame: FrameType | None) -> bool:
-    """Whether an optimizer of torch.optim asks: Adafactor's step size follows a norm, whose value
-    decides nothing but numbers."""
+def called_by_torch_optimizer(frame: FrameType | None) -> bool:
+    """Whether an optimizer of torch.optim made the call. Adafactor reads the value of a norm for its step
+    size, which decides neither what runs nor how large results are."""
     while frame is not None and (frame.f_code.co_filename.endswith(WRAPPERS) or
                                  "__torch_function__" == frame.f_code.co_name):
         frame = frame.f_back

@@ -1,4 +1,5 @@
-"""What cannot be traced: the operator and the user's line, in place of PyTorch's exceptions."""
+"""Errors for what cannot be traced. They name the operator and the user's line, which PyTorch's own
+exceptions do not."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def untraceable_script(error: Exception) -> StowageError | None:
 
 def untraceable(operator: object, error: Exception, layer: str,
                 where: str | None = None) -> StowageError | None:
-    """The StowageError for an exception of FakeTensorMode; None: it is another kind of mistake."""
+    """The StowageError for an exception of FakeTensorMode; None for any other exception."""
     kind = type(error).__name__
     where = where or place() or "the step"
     inside = f" (in {layer})" if layer else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Phases:
-    """`phase` at any time. `on_backward(roots)` is called before each backward pass and
+    """`phase` is the current one. `on_backward(roots)` is called before each backward pass and
     `on_gradients()` after it."""
 
     def __init__(self, driver: Driver, on_backward: Callable[[list[torch.Tensor]], None],

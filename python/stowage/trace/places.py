@@ -18,14 +18,14 @@ STOWAGE = str(pathlib.Path(__file__).parent.parent) + os.sep
 STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 PACKAGES = [sysconfig.get_paths()[name] + os.sep for name in ("purelib", "platlib")]
 
-shown_by_file: dict[str, str | None] = {}  # what `shown` has answered
+display_names: dict[str, str | None] = {}  # what `shown` has answered
 
 
-def shown(file: str) -> str | None:
+def display_name(file: str) -> str | None:
     """How a file is named: below the working folder or the installed packages, without their path;
     None: it is PyTorch's, Python's or ours."""
-    if file in shown_by_file:
-        return shown_by_file[file]
+    if file in display_names:
+        return display_names[file]
     name: str | None = file
     if file.startswith("<") or file.startswith((TORCH, STOWAGE)):
         name = None
@@ -36,7 +36,7 @@ def shown(file: str) -> str | None:
         for folder in (os.getcwd() + os.sep, *PACKAGES):
             name = name.removeprefix(folder)
         name = name if not os.path.isabs(name) else os.path.basename(name)
-    shown_by_file[file] = name
+    display_names[file] = name
     return name
 
 
@@ -44,7 +44,7 @@ def place() -> str:
     """"net.py:12", or "" where no frame is the user's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = shown(frame.f_code.co_filename)
+        name = display_name(frame.f_code.co_filename)
         if name is not None:
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
@@ -55,7 +55,7 @@ def place_of_traceback(traceback: TracebackType | None) -> str:
     """The innermost frame of the user's in an exception's traceback."""
     found = ""
     while traceback is not None:
-        name = shown(traceback.tb_frame.f_code.co_filename)
+        name = display_name(traceback.tb_frame.f_code.co_filename)
         if name is not None:
             found = f"{name}:{traceback.tb_lineno}"
         traceback = traceback.tb_next

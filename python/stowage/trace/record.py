@@ -1,4 +1,4 @@
-"""What a recording leaves: plain values, without tensors.
+"""The data of a recording: plain values, without tensors.
 
 Nodes are numbered within their step, storages within the whole recording. A storage that dies
 between two nodes died after the first of them; before node 0 that is -1.
@@ -43,6 +43,8 @@ class Moment(NamedTuple):
 
 @dataclasses.dataclass
 class StorageRecord:
+    """A storage of the device: its largest size in bytes, and when it lived."""
+
     bytes: int
     born: Moment
     died: Moment | None = None  # right after this node; None: it is alive at the end
@@ -50,6 +52,8 @@ class StorageRecord:
 
 @dataclasses.dataclass
 class NodeRecord:
+    """A call of a kernel."""
+
     kernel: str  # the schema's name: "aten::add.Tensor"
     phase: str
     layer: str  # the module's path

@@ -19,7 +19,12 @@ from torch.utils._pytree import tree_iter
 
 from stowage.errors import StowageError
 from stowage.trace.calls import Call, Signature, flops_of
-from stowage.trace.engine import adds_bias_of_linear, gradient_sum, is_engines_own, is_of_torchs_optimizer
+from stowage.trace.engine import (
+    adds_bias_of_linear,
+    called_by_engine,
+    called_by_torch_optimizer,
+    gradient_sum,
+)
 from stowage.trace.failures import untraceable
 from stowage.trace.places import place
 from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, View
@@ -34,12 +39,12 @@ if TYPE_CHECKING:
 # Kernels of training batch norm write the running statistics, which their schemas do not say.
 WRITES_STATISTICS = {"aten::cudnn_batch_norm", "aten::native_batch_norm"}
 # Storages that were there before they were first seen.
-BEFORE = Moment(-1, -1)
-LOOK = torch.ops.aten._local_scalar_dense.default
+BEFORE_RECORDING = Moment(-1, -1)
+READ_VALUE = torch.ops.aten._local_scalar_dense.default
 LONGEST_TEXT = 4000  # bytes; a step file's texts end at 4096
 
 
-def counted(positions: list[str]) -> str:
+def joined_positions(positions: list[str]) -> str:
     """"0,1,3"; a written list of arguments by its name and length: "self:3". Where that would be
     too long, results in a row as "0..1200"."""
     words = []
@@ -79,8 +84,9 @@ class Recorder(TorchDispatchMode):
     def now(self) -> Moment:
         return Moment(self.step.index, len(self.step.nodes) - 1)
 
-    def storage_of(self, tensor: torch.Tensor, born: Moment = BEFORE) -> int:
-        """The number of the tensor's storage; one that was not seen yet was born then."""
+    def storage_of(self, tensor: torch.Tensor, born: Moment = BEFORE_RECORDING) -> int:
+        """The number of the tensor's storage. A storage that is new to the recorder gets a number, and
+        `born` as its birth."""
         if tensor.layout is not torch.strided:
             raise StowageError(f"{place() or self.modules.path}: a tensor of layout {tensor.layout}",
                                "sparse tensors are not recorded")
@@ -98,7 +104,7 @@ class Recorder(TorchDispatchMode):
         del self.keys[key]
         del self.references[number]
 
-    def view_of(self, tensor: torch.Tensor, born: Moment = BEFORE) -> View:
+    def view_of(self, tensor: torch.Tensor, born: Moment = BEFORE_RECORDING) -> View:
         return View(self.storage_of(tensor, born), tensor.dtype, tuple(tensor.shape), tensor.stride(),
                     tensor.storage_offset(), tensor._is_view())
 
@@ -145,11 +151,11 @@ class Recorder(TorchDispatchMode):
     def run(self, operator: torch._ops.OpOverload, arguments: tuple[Any, ...],
             options: dict[str, Any], frame: FrameType | None) -> tuple[torch._ops.OpOverload, Any]:
         """(operator, result): as called, or as PyTorch would do it without a mode."""
-        if operator is LOOK and is_of_torchs_optimizer(frame):
+        if operator is READ_VALUE and called_by_torch_optimizer(frame):
             return operator, 1.0
         if operator is torch.ops.aten.add.Tensor and not options:
             backward = self.phases.phase == "backward" and not torch.is_grad_enabled()
-            if backward and is_engines_own(frame):
+            if backward and called_by_engine(frame):
                 return gradient_sum(*arguments)
             if adds_bias_of_linear(operator, arguments, self.last_operator, self.inside_linear):
                 in_place = torch.ops.aten.add_.Tensor
@@ -187,7 +193,7 @@ class Recorder(TorchDispatchMode):
                       result)
 
     def grow(self, tensor: torch.Tensor) -> None:
-        """The storage has grown in its place: it is counted at its largest."""
+        """Counts a storage that was resized in place at its largest size."""
         record = self.storages[self.storage_of(tensor)]
         record.bytes = max(record.bytes, tensor.untyped_storage().nbytes())
 
@@ -204,15 +210,15 @@ class Recorder(TorchDispatchMode):
         node = NodeRecord(
             kernel=signature.kernel, phase=self.phases.phase, layer=origin[0], place=origin[1],
             reads=reads, writes=writes, arguments=",".join(call.names),
-            results=counted(positions), attributes=call.attributes,
+            results=joined_positions(positions), attributes=call.attributes,
             flops=flops_of(operator, arguments, options, result),
-            recomputed=self.runs_again(), accumulates=self.accumulates(),
+            recomputed=self.is_recomputed(), accumulates=self.accumulates(),
             micro_batch=self.micro_batch)
         self.step.nodes.append(node)
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
 
-    def runs_again(self) -> bool:
-        """Whether this is forward within backward, as a checkpointed region's."""
+    def is_recomputed(self) -> bool:
+        """Whether a forward call runs within backward, as in a checkpointed region."""
         return (self.phases.phase == "backward" and torch.is_grad_enabled() and
                 torch._C._current_autograd_node() is not None)
 
@@ -224,9 +230,9 @@ class Recorder(TorchDispatchMode):
         return running is not None and running.name().endswith("AccumulateGrad")
 
     def origin(self) -> tuple[str, str]:
-        """(layer, place). In backward that of the forward call whose gradient this is."""
+        """(layer, place) of the call; in backward, of the forward call whose gradient it computes."""
         phase = self.phases.phase
-        if phase == "backward" and not self.runs_again():
+        if phase == "backward" and not self.is_recomputed():
             running = torch._C._current_autograd_node()
             if running is not None:
                 found = self.origins.get(running._sequence_nr())

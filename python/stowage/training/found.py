@@ -24,7 +24,7 @@ def names_used(code: CodeType) -> set[str]:
     return names
 
 
-class Found:
+class ObjectSearch:
     """`models` and `optimizers` are {name: object}, in the order of being found."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ def found_in(function: Callable[..., Any], arguments: tuple[Any, ...] = (),
              keywords: dict[str, Any] | None = None) -> tuple[
                  dict[str, torch.nn.Module], dict[str, torch.optim.Optimizer]]:
     """(models, optimizers) that the call uses."""
-    found = Found()
+    found = ObjectSearch()
     found.add_all("argument", enumerate(arguments), 0)
     found.add_all("", (keywords or {}).items(), 0)
     found.add("function", function)

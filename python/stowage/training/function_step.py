@@ -42,7 +42,7 @@ class FunctionStep:
 
 
 @contextlib.contextmanager
-def over_fakes(optimizers: Iterable[torch.optim.Optimizer],
+def fake_parameters_updated(optimizers: Iterable[torch.optim.Optimizer],
                fakes: dict[int, torch.Tensor]) -> Iterator[None]:
     """While active, the optimizers update the fake parameters and have no state."""
     before = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # In which the model computes: all of it, or under autocast. None: as it is.
-WHOLE: dict[str | None, torch.dtype | None] = {
+MODEL_DTYPES: dict[str | None, torch.dtype | None] = {
     "fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
 AUTOCAST: dict[str | None, torch.dtype] = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
 
@@ -71,7 +71,7 @@ class ModelStep:
             raise StowageError(
                 f"{type(optimizer).__name__} runs the model itself, in a closure",
                 "record a function that calls optimizer.step(closure)")
-        self.dtype = WHOLE.get(precision)
+        self.dtype = MODEL_DTYPES.get(precision)
         self.autocast = AUTOCAST.get(precision)
         self.set_to_none = set_to_none
         self.micro_batches = micro_batches

@@ -80,7 +80,7 @@ def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], 
     (name, settings, implementation, whether the name is known)."""
     kind = type(optimizer)
     names = {maker: name for name, (maker, _) in reversed(NAMES.items())}  # the plainest name
-    known = names.get(kind) or FOREIGN.get((kind.__module__.partition(".")[0], kind.__name__))
+    known = names.get(kind) or OTHER_PACKAGES.get((kind.__module__.partition(".")[0], kind.__name__))
     group = optimizer.param_groups[0]
     settings = {}
     for ours, theirs in SETTINGS.items():
@@ -100,7 +100,7 @@ def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], 
 
 
 # Optimizers of other packages that the table of `stowage help` has.
-FOREIGN = {("timm", "Lion"): "lion", ("timm", "Lamb"): "lamb",
+OTHER_PACKAGES = {("timm", "Lion"): "lion", ("timm", "Lamb"): "lamb",
            ("bitsandbytes", "Adam8bit"): "adam8bit", ("bitsandbytes", "AdamW8bit"): "adamw8bit",
            ("transformers", "Adafactor"): "adafactor-transformers"}
 SETTINGS = {"learning_rate": "lr", "momentum": "momentum", "nesterov": "nesterov",

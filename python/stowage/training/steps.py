@@ -1,4 +1,4 @@
-"""Runs a step again and again under a recorder, and notes what its tensors are.
+"""Runs a step several times under a recorder, and records what its tensors are.
 
 Four steps: the first and the steady one at the recorded batch, then one at each of two other
 batches. The optimizer makes its state in the first; the second is what the file describes; the

@@ -24,13 +24,13 @@ def binary(c: Conversion, op: Operation, name: str, a: Any, b: Any) -> None:
     """A binary layer; a parameter or a constant may be either side. A sum that is not in place
     reads first what was made last: left out, it stands for that (optional.py). Where the two lie in
     memory in different orders PyTorch's order is kept, since the result lies as the first does."""
-    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a) and same_memory_format(
+    if name == "add" and not in_place(op) and made_by(c, b) > made_by(c, a) and same_memory_format(
             c.real(a), c.real(b)):
         a, b = b, a
     c.emit(name, [a, b], op.outputs, {"in_place": True} if in_place(op) else {})
 
 
-def made_at(c: Conversion, value: Value) -> int:
+def made_by(c: Conversion, value: Value) -> int:
     """The number of the layer that made the value; -1 for parameters, constants and inputs."""
     value = c.real(value)
     if c.is_constant(value) or value.kind != "result":

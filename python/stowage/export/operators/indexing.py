@@ -68,7 +68,7 @@ def tile(c: Conversion, op: Operation, self: Value, repeats: Sequence[Dimension]
     ones = [*[1] * (len(counts) - len(shape)), *shape]
     if any(size != 1 for size, count in zip(ones, counts) if count != 1):
         raise Unsupported("aten.repeat by the batch of an axis that has several elements")
-    wide = c.middle(op.outputs[0].shape, op.outputs[0])
+    wide = c.intermediate(op.outputs[0].shape, op.outputs[0])
     c.emit("expand", [self], [wide], {"shape": list(op.outputs[0].shape)})
     c.emit("contiguous", [wide], op.outputs)
 

@@ -12,7 +12,7 @@ REDUCTION_MEAN = 1
 
 def loss_layer(c: Conversion, op: Operation, name: str, inputs: list[Value],
                attributes: dict[str, Any]) -> None:
-    """A target that was made on the spot stands for one that a training script has: an input."""
+    """Adds a loss. A target that the model makes of nothing stands for a training script's: an input."""
     target = c.real(inputs[1])
     if c.is_constant(target):
         inputs = [inputs[0], Value("input", target.shape, target.dtype, "target")]
@@ -69,7 +69,7 @@ def losses_of(c: Conversion, value: Any) -> list[Layer]:
 
 
 def weighted_loss(c: Conversion, op: Operation, value: Value, factor: Number) -> bool:
-    """A loss times a number: the loss has it as its weight. Whether it was one."""
+    """Multiplies the weights of the losses that the value sums. Returns whether it sums losses."""
     found = losses_of(c, value)
     for layer in found:
         layer.attributes["weight"] = layer.attributes.get("weight", 1) * factor
@@ -78,7 +78,7 @@ def weighted_loss(c: Conversion, op: Operation, value: Value, factor: Number) ->
 
 
 def sum_of_losses(c: Conversion, op: Operation, a: Any, b: Any) -> bool:
-    """Two losses added: each of them has the sum among its outputs. Whether they were losses."""
+    """Adds the sum to the outputs of the losses of both values. Returns whether both sum losses."""
     first, second = losses_of(c, a), losses_of(c, b)
     if not first or not second:
         return False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def taken_in(c: Conversion, operation: Operation) -> Value:
+def skip_operation(c: Conversion, operation: Operation) -> Value:
     c.skipped.add(operation)
     return operation.outputs[0]
 
@@ -25,13 +25,13 @@ def drop_path(c: Conversion, op: Operation, self: Value, p: float, generator: An
     mask = op.outputs[0]
     reader = c.only_reader(mask)
     if reader is not None and reader.name in ("div_", "div"):
-        mask = taken_in(c, reader)
+        mask = skip_operation(c, reader)
         reader = c.only_reader(mask)
     if reader is None or reader.name not in ("mul", "mul_") or any(
             n != 1 for n in mask.shape[1:]) or not isinstance(p, float):
         raise Unsupported("aten.bernoulli_")
     a, b = reader.arguments["self"], reader.arguments["other"]
-    output = taken_in(c, reader)
+    output = skip_operation(c, reader)
     kind = "torchvision" if op.scopes and op.scopes[-1][1] == "StochasticDepth" else "timm"
     c.emit("drop_path", [b if a is mask else a], [output], {"p": round(1 - p, 12), "as": kind})
 
@@ -112,13 +112,13 @@ def zeros_in_a_part(c: Conversion, op: Operation, self: Value) -> None:
     end, size = start + fixed(part.shape)[0], fixed(whole.shape)[0]
     pieces = []
     for low, high in ((0, start), (end, size)):
-        piece = c.middle((high - low,), whole)
+        piece = c.intermediate((high - low,), whole)
         if low < high:
             attributes = {"axis": 0, "start": low, "step": 1}
             c.emit("slice", [whole], [piece],
                    {**attributes, **({} if high == size else {"length": high - low})})
             pieces.append(piece)
-    zeros, joined = c.middle(part.shape, whole), c.middle(whole.shape, whole)
+    zeros, joined = c.intermediate(part.shape, whole), c.intermediate(whole.shape, whole)
     c.emit("constant", [], [zeros], {"shape": list(part.shape), "dtype": whole.dtype})
     pieces.insert(1 if start else 0, zeros)
     c.emit("concat", pieces, [joined], {"axis": 0})

@@ -59,7 +59,7 @@ def linear(c: Conversion, op: Operation, input: Value, weight: Value, bias: Valu
     features = c.real(weight).shape[0]
     learned = c.real(weight).kind == "parameter"
     if not learned or (bias is not None and c.real(bias).kind != "parameter"):
-        product = op.outputs[0] if bias is None else c.middle(op.outputs[0].shape, op.outputs[0])
+        product = op.outputs[0] if bias is None else c.intermediate(op.outputs[0].shape, op.outputs[0])
         if learned:
             c.emit("linear", [input], [product], {"features": features, "bias": False},
                    [("weight", weight)])

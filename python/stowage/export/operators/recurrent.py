@@ -17,7 +17,7 @@ GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 def recurrent(c: Conversion, op: Operation, input: Value, hx: Value | list[Value],
               params: list[Value], has_biases: bool, num_layers: int, dropout: float, train: bool,
               bidirectional: bool, batch_first: bool) -> None:
-    """The states that it starts from are left out where they are zeros made on the spot."""
+    """Initial states are left out where they are constants: zeros that the model makes."""
     states = hx if isinstance(hx, list) else [hx]
     weights = [c.real(value) for value in params]
     recurrent_weight = weights[1]

@@ -119,18 +119,18 @@ def split(c: Conversion, op: Operation, self: Value, dim: int = 0, **_: Any) -> 
 
 @rule("unbind")
 def unbind(c: Conversion, op: Operation, self: Value, dim: int) -> None:
-    """A cut of the axis; each part loses it."""
+    """A split along the axis, then a reshape of each part that removes the axis."""
     value = c.real(self)
     axis = axis_of(dim, len(value.shape))
     used = [v for v in op.outputs]
-    middles = [c.middle((*v.shape[:axis], 1, *v.shape[axis:]), v) for v in used]
-    if len(middles) == 1:
+    intermediates = [c.intermediate((*v.shape[:axis], 1, *v.shape[axis:]), v) for v in used]
+    if len(intermediates) == 1:
         c.emit("reshape", [value], used, {"shape": list(used[0].shape)})
         return
-    c.emit("split", [value], middles, {"parts": len(middles), "axis": axis})
-    for middle, output in zip(middles, used):
+    c.emit("split", [value], intermediates, {"parts": len(intermediates), "axis": axis})
+    for intermediate, output in zip(intermediates, used):
         if output.readers or output in c.captured.outputs:
-            c.emit("reshape", [middle], [output], {"shape": list(output.shape)})
+            c.emit("reshape", [intermediate], [output], {"shape": list(output.shape)})
 
 
 @rule("slice")
@@ -164,9 +164,9 @@ def narrow(c: Conversion, op: Operation, self: Value, dim: int, start: Any, leng
 def select(c: Conversion, op: Operation, self: Value, dim: int, index: int) -> None:
     value, output = c.real(self), op.outputs[0]
     axis = axis_of(dim, len(value.shape))
-    middle = c.middle((*value.shape[:axis], 1, *value.shape[axis + 1:]), output)
-    c.emit("slice", [value], [middle], {"axis": axis, "start": index, "length": 1})
-    c.emit("reshape", [middle], [output], {"shape": list(output.shape)})
+    intermediate = c.intermediate((*value.shape[:axis], 1, *value.shape[axis + 1:]), output)
+    c.emit("slice", [value], [intermediate], {"axis": axis, "start": index, "length": 1})
+    c.emit("reshape", [intermediate], [output], {"shape": list(output.shape)})
 
 
 @rule("expand", "expand_as", "broadcast_to")

@@ -90,12 +90,12 @@ def assigned(c: Conversion, op: Operation, self: Value, src: Value, non_blocking
     if len(part.axes) < len(base.shape):
         shape = [self.shape[part.axes.index(axis)] if axis in part.axes else 1
                  for axis in range(len(base.shape))]
-        middle = c.middle(shape, source)
-        c.emit("reshape", [source], [middle], {"shape": shape})
-        source = middle
+        intermediate = c.intermediate(shape, source)
+        c.emit("reshape", [source], [intermediate], {"shape": shape})
+        source = intermediate
     # Whoever traces takes what a whole tensor's assignment returns for the tensor from there on.
     whole = part.base is self
-    written = op.outputs[0] if whole else c.middle(base.shape, base)
+    written = op.outputs[0] if whole else c.intermediate(base.shape, base)
     starts = part.starts if any(part.starts) else []
     c.emit("slice_scatter", [base, source], [written], {"start": starts, "in_place": True})
     if not whole:

@@ -12,7 +12,7 @@ install(DIRECTORY configs DESTINATION share/stowage)
 # pip install PREFIX/share/stowage/python
 install(DIRECTORY python DESTINATION share/stowage
         PATTERN "__pycache__" EXCLUDE PATTERN "*.egg-info" EXCLUDE PATTERN "build" EXCLUDE
-        PATTERN ".gitignore" EXCLUDE)
+        PATTERN ".*_cache" EXCLUDE PATTERN ".gitignore" EXCLUDE)
 
 install(FILES README.md LICENSE CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/stowage)
 install(DIRECTORY docs DESTINATION share/doc/stowage FILES_MATCHING PATTERN "*.md" PATTERN "*.json")

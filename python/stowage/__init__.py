@@ -10,7 +10,8 @@
 """
 
 from stowage.errors import StowageError
-from stowage.record import RecordedStep, RecordOptions, record
+from stowage.options import RecordOptions
+from stowage.record import RecordedStep, record
 from stowage.script import step
 from stowage.version import VERSION as __version__
 

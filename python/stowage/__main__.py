@@ -2,15 +2,22 @@
 
 A command is a module with `SUMMARY` (one line), `add_options(parser)` (argparse) and
 `run(options)`, which returns an exit code. It is imported only when it is called or when help is
-asked for. What a user can mend is a StowageError: it is printed, and the exit code is 2.
+asked for. A StowageError, which the user can correct, is printed, and the exit code is 2.
 """
+
+from __future__ import annotations
 
 import argparse
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
 from stowage.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
 COMMANDS = {
     "record": "stowage.command_line.record",
@@ -18,8 +25,8 @@ COMMANDS = {
 }
 
 
-def command_modules():
-    """Name and module of every command that this installation has."""
+def command_modules() -> Iterator[tuple[str, ModuleType]]:
+    """(name, module) of every command that this installation has."""
     for name, module in COMMANDS.items():
         try:
             yield name, importlib.import_module(module)
@@ -28,7 +35,7 @@ def command_modules():
                 raise
 
 
-def make_parser():
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m stowage",
         description="What PyTorch knows of a network, for stowage: its step, or its layers.")
@@ -42,8 +49,9 @@ def make_parser():
     return parser
 
 
-def main(arguments=None):
-    """Run the command line; returns the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line (by default the process's own); returns the exit code: 0, 2 for an error
+    that the user can correct, 130 if interrupted."""
     options = make_parser().parse_args(arguments)
     try:
         return options.run(options) or 0

@@ -1,11 +1,13 @@
-"""What a user can cause, as one kind of exception: a message, and what to do about it."""
+"""The exception for what a user can cause: a message, and what to do about it."""
+
+from __future__ import annotations
 
 
 class StowageError(Exception):
-    """Something that the user can mend. `message` says what happened and where, `hint` what to do.
+    """An error that the user can correct. `message` says what happened and where, `hint` what to do.
     The command line prints both and ends with exit code 2."""
 
-    def __init__(self, message, hint=""):
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message if not hint else f"{message}\n  {hint}")
         self.message = message
         self.hint = hint

@@ -1,49 +1,52 @@
 """`record`: one step of a model or of the user's own function, as a step file, without a GPU."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from stowage import active_script
 from stowage.errors import StowageError
-from stowage.whole_file import check_place
+from stowage.options import RecordOptions, check_words
+from stowage.whole_file import StrPath, check_place
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-@dataclasses.dataclass
-class RecordOptions:
-    """How a step is recorded. Of a function only `capability` is asked for: the rest is as the
-    function has it."""
+    import torch
 
-    optimizer: Any = "sgd"
-    implementation: str = "default"
-    precision: str = "fp32"
-    mode: str = "train"
-    micro_batches: int = 1
-    set_to_none: bool = True
-    capability: tuple = (8, 6)
-    seq: int | None = None
+    from stowage.pretend.session import Session
+    from stowage.sources.source import Source
+    from stowage.training.batch_axes import Axes, BatchAxes
+    from stowage.training.function_step import FunctionStep
+    from stowage.training.model_step import ModelStep
+    from stowage.training.steps import Recording
 
 
 class RecordedStep:
-    """A step file that is not written yet: `document` as JSON has it, `save(path)`."""
+    """A step file that is not written yet. `document` is its content, as in docs/step-file.md; `save`
+    writes it."""
 
-    def __init__(self, document):
+    def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
 
     @property
-    def warnings(self):
+    def warnings(self) -> list[str]:
         return [warning["message"] for warning in self.document["warnings"]]
 
-    def warn(self, message, hint):
+    def warn(self, message: str, hint: str) -> None:
         self.document["warnings"].append({"message": message, "hint": hint})
 
-    def save(self, path):
-        """Write the file, whole or not at all; returns self."""
+    def save(self, path: StrPath) -> RecordedStep:
+        """Writes the file, whole or not at all, and returns self. Raises StowageError where it cannot be
+        written."""
         from stowage.document.write import write
 
         write(self.document, path)
         return self
 
 
-def at_batches(batch, run):
+def at_batches(batch: int, run: Callable[[list[int]], RecordedStep]) -> RecordedStep:
     """The RecordedStep of `run(batches)`: of the batch that is described and two that say how sizes
     grow. Where the step raises at another batch it runs once more, at its own alone."""
     from stowage.training.steps import OtherBatchFails
@@ -57,10 +60,13 @@ def at_batches(batch, run):
         return recorded
 
 
-def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, target=None,
-           mode="train", precision="fp32", batch_axes=0, batch=None, implementation="default",
-           micro_batches=1, zero_grad_to_none=True, compute_capability=(8, 6), seq=None, name=None,
-           output=None):
+def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inputs: Any, *,
+           optimizer: Any = "sgd", loss: Callable[..., Any] | None = None, target: Any = None,
+           mode: str = "train", precision: str = "fp32", batch_axes: Axes = 0,
+           batch: int | None = None, implementation: str = "default", micro_batches: int = 1,
+           zero_grad_to_none: bool = True, compute_capability: tuple[int, int] = (8, 6),
+           seq: int | None = None, name: str | None = None,
+           output: StrPath | None = None) -> RecordedStep:
     """Record one step.
 
     model_or_function   an nn.Module, or a function that runs a whole step: forward, backward,
@@ -76,20 +82,26 @@ def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, tar
     batch               another batch than the inputs have
     output              a path: the file is written there
 
-    Returns a RecordedStep. What the user can mend is a StowageError. In a script that
+    seq                 tokens of a sequence, for the step file
+    name                the model's in the step file; by default its class's or the function's
+    compute_capability  (major, minor) of the device for which kernels are chosen
+    micro_batches       of a model: forward and backward passes before an update
+    zero_grad_to_none   of a model: zero_grad frees the gradients, else it fills them with zeros
+
+    Returns a RecordedStep; its sizes are bytes and elements at any batch, if the step runs at others
+    than `batch`. Raises StowageError for what the user can correct. In a script that
     `python -m stowage record` runs, the step goes into that command's file, and the script ends.
     """
     import torch
-
-    from stowage import script
 
     if output is not None:
         check_place(output)
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
     session = None
-    if script.active is not None:  # `python -m stowage record` runs this script
-        session, batch = script.active.session, script.active.batch or batch
+    script = active_script.active
+    if script is not None:  # `python -m stowage record` runs this script
+        session, batch = script.session, script.batch or batch
         options = dataclasses.replace(options, capability=session.capability)
     arguments, keywords = ((), example_inputs) if isinstance(example_inputs, dict) else (
         tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,),
@@ -102,15 +114,17 @@ def record(model_or_function, example_inputs, *, optimizer="sgd", loss=None, tar
                                    options, session)
     else:
         raise StowageError(f"{type(model_or_function).__name__} is neither a model nor a function")
-    if script.active is not None:
-        raise script.ScriptIsRecorded(recorded)
+    if script is not None:
+        raise active_script.ScriptIsRecorded(recorded)
     if output is not None:
         recorded.save(output)
     return recorded
 
 
-def record_model(model, arguments, keywords, target, loss, batch, name, batch_axes, options,
-                 session=None):
+def record_model(model: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any],
+                 target: Any, loss: Callable[..., Any] | None, batch: int | None, name: str | None,
+                 batch_axes: Axes, options: RecordOptions,
+                 session: Session | None = None) -> RecordedStep:
     """RecordedStep of a module with example inputs."""
     from stowage.sources.source import Source
     from stowage.training.batch_axes import BatchAxes
@@ -121,45 +135,39 @@ def record_model(model, arguments, keywords, target, loss, batch, name, batch_ax
     return record_source(source, batch or axes.batch or 1, options, session)
 
 
-def check_words(options):
-    """StowageError for a word that no option has."""
-    from stowage.training.names import IMPLEMENTATIONS, MODES, PRECISIONS
-
-    for name, words in (("precision", PRECISIONS), ("mode", MODES),
-                        ("implementation", IMPLEMENTATIONS)):
-        if getattr(options, name) not in words:
-            raise StowageError(f"{name}={getattr(options, name)!r} is none of {', '.join(words)}")
-
-
-def own_loss(loss):
+def own_loss(loss: Callable[..., Any] | None) -> Callable[..., Any] | None:
     from stowage.sources.python_file import own_loss as with_target
 
     return None if loss is None else with_target(loss)
 
 
-def record_source(source, batch, options=RecordOptions(), session=None):
-    """RecordedStep of a Source (stowage/sources). `session`: the device is pretended already."""
-    check_words(options)
-    return at_batches(batch, lambda batches: source_at(source, batches, options, session))
+def record_source(source: Source, batch: int, options: RecordOptions | None = None,
+                  session: Session | None = None) -> RecordedStep:
+    """RecordedStep of a Source (stowage/sources) at `batch` samples. `session`: the device is pretended
+    already. Raises StowageError for what the user can correct."""
+    how = options or RecordOptions()
+    check_words(how)
+    return at_batches(batch, lambda batches: source_at(source, batches, how, session))
 
 
-def source_at(source, batches, options, session):
+def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
+              session: Session | None) -> RecordedStep:
     import contextlib
 
+    import torch
+
     from stowage.pretend.session import pretended_cuda
-    from stowage.training.model_step import WHOLE, ModelStep, in_mode
+    from stowage.training.model_step import MODEL_DTYPES, ModelStep, in_mode
     from stowage.training.optimizers import optimizer_maker, rebuilt
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
 
-    import torch
-
     training = options.mode == "train"
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
-        fake = stack.enter_context(weightless(source.model, WHOLE.get(options.precision)))
+        fake = stack.enter_context(weightless(source.model, MODEL_DTYPES.get(options.precision)))
         stack.enter_context(in_mode(source.model, training))
-        optimizer = None
+        optimizer: Any = None
         if training:
             trained = [p for p in source.model.parameters() if p.requires_grad]
             if not trained:
@@ -172,11 +180,13 @@ def source_at(source, batches, options, session):
         step = ModelStep(source.model, source.example, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
-        return finished(recording, batches, step, optimizer, source.name,
+        return recorded_step(recording, batches, step, optimizer, source.name,
                         source.description, source.seq, options)
 
 
-def record_function(function, arguments, keywords, batch, name, batch_axes, options, session=None):
+def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
+                    keywords: dict[str, Any], batch: int | None, name: str | None, batch_axes: Axes,
+                    options: RecordOptions, session: Session | None = None) -> RecordedStep:
     """RecordedStep of a function that runs a whole step. `session`: the device is pretended
     already, and so are the function's models."""
     from stowage.training.batch_axes import BatchAxes
@@ -187,17 +197,19 @@ def record_function(function, arguments, keywords, batch, name, batch_axes, opti
         raise StowageError("the step's function takes no tensor, so that it has no batch",
                            "give the batch's tensors to it as arguments")
     options = dataclasses.replace(options, micro_batches=1, precision=None)
-    name = name or getattr(function, "__name__", "step")
+    label = name or str(getattr(function, "__name__", "step"))
     return at_batches(batch, lambda batches: function_at(
-        function, axes, arguments, keywords, name, batches, options, session))
+        function, axes, arguments, keywords, label, batches, options, session))
 
 
-def function_at(function, axes, arguments, keywords, name, batches, options, session):
+def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[Any, ...],
+                keywords: dict[str, Any], name: str, batches: Sequence[int], options: RecordOptions,
+                session: Session | None) -> RecordedStep:
     import contextlib
 
     from stowage.pretend.session import pretended_cuda
     from stowage.training.found import found_in
-    from stowage.training.function_step import FunctionStep, over_fakes
+    from stowage.training.function_step import FunctionStep, fake_parameters_updated
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import fake_like, weightless
 
@@ -205,28 +217,30 @@ def function_at(function, axes, arguments, keywords, name, batches, options, ses
     with contextlib.ExitStack() as stack:
         if session is None:
             session = stack.enter_context(pretended_cuda(options.capability))
-            place = fake_like
+            place: Callable[[torch.Tensor], torch.Tensor] = fake_like
         else:
-            place = as_it_lies
+            place = copy_on_own_device
         fakes = {}
         for model in models.values():
             fakes.update(stack.enter_context(weightless(model)).fakes)
-        stack.enter_context(over_fakes(optimizers.values(), fakes))
+        stack.enter_context(fake_parameters_updated(optimizers.values(), fakes))
         step = FunctionStep(function, axes.example, place, optimizers.values())
         recording = StepRunner(session, step, models).run(batches)
-        return finished(recording, batches, step, next(iter(optimizers.values()), None),
+        return recorded_step(recording, batches, step, next(iter(optimizers.values()), None),
                         name, "", options.seq, options)
 
 
-def as_it_lies(tensor):
-    """A new tensor like it, on its own device."""
+def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
+    """A new tensor of that layout, on the same device."""
     from stowage.training.weightless import fake_like
 
     return fake_like(tensor, device=tensor.device)
 
 
-def finished(recording, batches, step, optimizer, name, source, seq, options):
-    """The RecordedStep of a recording."""
+def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep | FunctionStep,
+             optimizer: torch.optim.Optimizer | None, name: str, source: str, seq: int | None,
+             options: RecordOptions) -> RecordedStep:
+    """The RecordedStep of a recording: the step file with its settings and warnings."""
     import torch
 
     from stowage.document.assemble import document

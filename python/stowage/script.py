@@ -1,4 +1,4 @@
-"""`@stowage.step`: the hook that tells a script's training step.
+"""`@stowage.step`: the decorator that marks a script's training step.
 
     @stowage.step
     def train_step(images, labels):
@@ -8,62 +8,52 @@
         optimizer.step()
         return loss
 
-`python train.py` calls the function as if the hook were not there. `python -m stowage record
+`python train.py` calls the function as if the decorator were not there. `python -m stowage record
 train.py` runs the script on a pretended device, where no tensor has memory, up to the first call;
 then the step is recorded, the file is written, and the script ends.
 """
+
+from __future__ import annotations
 
 import contextlib
 import functools
 import pathlib
 import runpy
 import sys
+from typing import TYPE_CHECKING, Any
 
+from stowage import active_script
+from stowage.active_script import ActiveScript, ScriptIsRecorded
 from stowage.errors import StowageError
+from stowage.record import RecordedStep, record_function
 
-active = None  # the ScriptRecording that runs this script, if one does
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
-
-class ScriptIsRecorded(BaseException):
-    """Ends the script once its step is recorded. No mistake, so that no `except Exception` of the
-    script catches it."""
-
-    def __init__(self, recorded):
-        super().__init__()
-        self.recorded = recorded
+    from stowage.options import RecordOptions
+    from stowage.training.batch_axes import Axes
 
 
-def step(function=None, *, batch_axes=0):
+def step(function: Callable[..., Any] | None = None, *, batch_axes: Axes = 0) -> Callable[..., Any]:
     """Marks the function as a whole training step (or inference). `batch_axes` says which axis of
     its tensor arguments is the batch (stowage/training/batch_axes.py)."""
     if function is None:
         return functools.partial(step, batch_axes=batch_axes)
 
     @functools.wraps(function)
-    def call(*arguments, **keywords):
-        if active is None:
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        script = active_script.active
+        if script is None:
             return function(*arguments, **keywords)
-        return active.record(function, arguments, keywords, batch_axes)
+        raise ScriptIsRecorded(record_function(
+            function, arguments, keywords, script.batch, script.name, batch_axes, script.options,
+            script.session))
 
     return call
 
 
-class ScriptRecording:
-    """Records the first call of a marked function. `batch` replaces that of its arguments."""
-
-    def __init__(self, session, batch, name, options):
-        self.session, self.batch, self.name, self.options = session, batch, name, options
-
-    def record(self, function, arguments, keywords, batch_axes):
-        from stowage.record import record_function
-
-        raise ScriptIsRecorded(record_function(
-            function, arguments, keywords, self.batch, self.name, batch_axes, self.options,
-            self.session))
-
-
 @contextlib.contextmanager
-def arguments_of(path, arguments):
+def arguments_of(path: str, arguments: Sequence[str]) -> Iterator[None]:
     """sys.argv and sys.path as the script expects them."""
     before = sys.argv, sys.path[:]
     sys.argv = [path, *arguments]
@@ -74,15 +64,15 @@ def arguments_of(path, arguments):
         sys.argv, sys.path[:] = before
 
 
-def record_script(path, batch, options, arguments=()):
+def record_script(path: str, batch: int | None, options: RecordOptions,
+                  arguments: Sequence[str] = ()) -> RecordedStep:
     """RecordedStep of the script's marked function."""
-    global active
     from stowage.pretend.session import pretended_cuda
 
     if not pathlib.Path(path).is_file():
         raise StowageError(f"there is no file '{path}'")
     with pretended_cuda(options.capability) as session, arguments_of(path, arguments):
-        active = ScriptRecording(session, batch, pathlib.Path(path).stem, options)
+        active_script.active = ActiveScript(session, batch, pathlib.Path(path).stem, options)
         try:
             runpy.run_path(path, run_name="__main__")
         except ScriptIsRecorded as done:
@@ -103,6 +93,6 @@ def record_script(path, batch, options, arguments=()):
                 raise
             raise refusal from error
         finally:
-            active = None
+            active_script.active = None
     raise StowageError(f"{path} ended without a call of a function with @stowage.step",
                        "mark the function that runs one training step (docs/record.md)")

@@ -1,14 +1,19 @@
 """Files that are written whole, or not at all."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import tempfile
+from typing import TypeAlias
 
 from stowage.errors import StowageError
 
+StrPath: TypeAlias = str | os.PathLike[str]
 
-def check_place(path):
-    """StowageError for a place that cannot be written: asked before the long work."""
+
+def check_place(path: StrPath) -> None:
+    """Raises StowageError for a path that cannot be written. Called before long work."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise StowageError(f"{path}: there is no folder '{folder}'")
@@ -21,9 +26,9 @@ def check_place(path):
         raise StowageError(f"{path}: no file can be made in '{folder}': {error.strerror}") from None
 
 
-def write_whole(path, text):
-    """Write the text; StowageError where it cannot be. Whatever ends it early, a file that was there
-    before is as it was, and no part of the new one is left."""
+def write_whole(path: StrPath, text: str) -> None:
+    """Writes the text in UTF-8. Raises StowageError where it cannot. Whatever ends it early, an older
+    file is unchanged, and no part of the new one is left."""
     path = os.fspath(path)
     folder = os.path.dirname(os.path.abspath(path))
     try:

@@ -7,19 +7,25 @@ measurements, at both batches of each: recorded at the smaller, sized at the oth
 Prints a line a case, and the differences. Minutes to an hour; run by hand (docs/record.md).
 """
 
+from __future__ import annotations
+
 import argparse
 import pathlib
 import sys
 import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python"), str(HERE.parent / "reference")]
 
-import torch
-
 import catalogue
 import channels_last
 import compact
+import torch
+
 import stowage
 from references import compact as measured
 from step_memory import ALLOCATION_UNIT, StepMemory
@@ -28,7 +34,8 @@ from step_memory import ALLOCATION_UNIT, StepMemory
 class Loop:
     """The loop of tests/reference/step_trace.py."""
 
-    def __init__(self, case, reference, model, optimizer, options):
+    def __init__(self, case: Any, reference: Any, model: Any, optimizer: str,
+                 options: dict[str, Any]) -> None:
         self.case, self.reference, self.model = case, reference, model
         kinds = {"sgd": (torch.optim.SGD, {}), "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9}),
                  "adam": (torch.optim.Adam, {}), "adamw": (torch.optim.AdamW, {})}
@@ -36,12 +43,12 @@ class Loop:
         self.optimizer = kind(model.parameters(), lr=1e-3, **settings, **options)
         self.output = self.loss = None
 
-    def precision(self):
+    def precision(self) -> torch.autocast:
         word = self.case.precision
         return torch.autocast("cuda", compact.dtype_of(word) if word.startswith("amp") else None,
                               enabled=word.startswith("amp"))
 
-    def __call__(self, inputs, target):
+    def __call__(self, inputs: Any, target: Any) -> None:
         times = 2 if self.case.variant == "accumulate-2" else 1
         for _ in range(times):
             with self.precision():
@@ -53,7 +60,7 @@ class Loop:
         self.optimizer.zero_grad(set_to_none=self.case.variant != "zero-grad-to-zero")
 
 
-def made(case, reference):
+def made(case: Any, reference: Any) -> tuple[Any, Any, Any]:
     """(model, inputs, target) on the device "meta"."""
     dtype = torch.bfloat16 if case.precision == "bf16" else None
     with torch.device("meta"):
@@ -70,7 +77,7 @@ def made(case, reference):
     return model, inputs, target
 
 
-def recorded(case, optimizer):
+def recorded(case: Any, optimizer: str) -> dict[str, Any]:
     reference = catalogue.cases()[case.name].reference
     model, inputs, target = made(case, reference)
     options = {"foreach": False} if case.variant == "for-loop" else {}
@@ -83,7 +90,7 @@ def recorded(case, optimizer):
                           batch_axes=axes).document
 
 
-def compare(case, batches, optimizer):
+def compare(case: Any, batches: Sequence[int], optimizer: str) -> None:
     started = time.monotonic()
     document = recorded(case, optimizer)
     words = [f"{time.monotonic() - started:.1f} s", *(w["message"] for w in document["warnings"])]
@@ -105,7 +112,7 @@ def compare(case, batches, optimizer):
     print("equal " if alike else "OTHER ", case.stem, optimizer, *words, sep="  ", flush=True)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", default=["variant", "precision", "layout", "fp32"])
     parser.add_argument("--models", nargs="+")

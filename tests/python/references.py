@@ -1,22 +1,25 @@
 """The committed measurements of tests/reference, and the models that they are of."""
 
+from __future__ import annotations
+
 import json
 import pathlib
 import sys
+from typing import Any
 
 REFERENCE = pathlib.Path(__file__).parent.parent / "reference"
 sys.path.insert(0, str(REFERENCE))
 
 
-def measured(stem):
+def measured(stem: str) -> dict[str, Any]:
     return json.loads((REFERENCE / "models" / f"{stem}.json").read_text())
 
 
-def compact(stem):
+def compact(stem: str) -> dict[str, Any]:
     return json.loads((REFERENCE / "models" / "compact" / f"{stem}.json").read_text())
 
 
-def reference_model(name, seq=None):
+def reference_model(name: str, seq: int | None = None) -> tuple[Any, Any]:
     """(Reference, its model on the device "meta")."""
     import models
     import torch
@@ -26,14 +29,14 @@ def reference_model(name, seq=None):
         return reference, reference.build(seq or reference.seq).train()
 
 
-def example(reference, batch, seq=None):
+def example(reference: Any, batch: int, seq: int | None = None) -> tuple[Any, Any]:
     import torch
 
     with torch.device("meta"):
         return reference.inputs(reference, batch, seq or reference.seq)
 
 
-def has(package):
+def has(package: str) -> bool:
     import importlib.util
 
     return importlib.util.find_spec(package) is not None

@@ -4,6 +4,8 @@
     python3 tests/python/run.py [-v] [TEST ...]      for example test_slots
 """
 
+from __future__ import annotations
+
 import pathlib
 import sys
 import unittest
@@ -12,7 +14,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
 
 
-def main():
+def main() -> int:
     try:
         import torch
     except ImportError:
@@ -25,7 +27,7 @@ def main():
     return 0 if unittest.main(module=None, argv=arguments(), exit=False).result.wasSuccessful() else 1
 
 
-def arguments():
+def arguments() -> list[str]:
     given = [word for word in sys.argv[1:] if not word.startswith("-")]
     options = [word for word in sys.argv[1:] if word.startswith("-")]
     if given:

@@ -1,17 +1,22 @@
 """The memory of a step file, recounted from docs/step-file.md alone: no code of the recorder's."""
 
+from __future__ import annotations
+
+from typing import Any
+
 ALLOCATION_UNIT = 512
 PHASES = {"forward": "forward", "loss": "forward", "backward": "backward", "update": "optimizer"}
 
 
-def at_batch(size, batch):
+def at_batch(size: int | list[int], batch: int) -> int:
     return size if isinstance(size, int) else size[0] + size[1] * batch
 
 
 class StepMemory:
     """Live bytes of each node's moment at a batch; `first`: of the first step, else of a steady one."""
 
-    def __init__(self, document, batch=None, first=False, unit=1):
+    def __init__(self, document: dict[str, Any], batch: int | None = None, first: bool = False,
+                 unit: int = 1) -> None:
         graph = document["step"]
         self.nodes = graph["nodes"]
         self.live = [0] * len(self.nodes)
@@ -24,7 +29,7 @@ class StepMemory:
                 for node in range(begin, end):
                     self.live[node] += size
 
-    def touches(self, graph):
+    def touches(self, graph: dict[str, Any]) -> dict[int, list[int]]:
         found = {}
         for index, node in enumerate(graph["nodes"]):
             node = node + [[], []][len(node) - 8:] if len(node) < 10 else node
@@ -32,7 +37,7 @@ class StepMemory:
                 found.setdefault(storage, []).append(index)
         return found
 
-    def spans(self, row, touches, first):
+    def spans(self, row: list[Any], touches: list[int], first: bool) -> list[tuple[int, int]]:
         """Half-open intervals of nodes."""
         _, kind, persistence, _, _, _, flags = row
         end = len(self.nodes)
@@ -55,8 +60,8 @@ class StepMemory:
         return spans
 
     @property
-    def peak(self):
+    def peak(self) -> int:
         return max(self.live)
 
-    def peak_of(self, phase):
+    def peak_of(self, phase: str) -> int:
         return max(live for live, node in zip(self.live, self.nodes) if PHASES[node[2]] == phase)

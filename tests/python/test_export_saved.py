@@ -1,9 +1,11 @@
 """Exported models keep for their backward pass what PyTorch keeps, to the byte, and have its
 parameters: those that tests/reference measured."""
 
-import collections
+from __future__ import annotations
+
 import json
 import unittest
+from typing import Any
 
 from exported import ROOT, has, program, saved_bytes, summary
 from stowage.export import export
@@ -14,7 +16,7 @@ TORCHVISION = ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "regnet_y_400mf
 TIMM = ("vit_tiny_patch16_224", "mixer_b16")
 
 
-def measured(stem):
+def measured(stem: str) -> dict[str, Any]:
     models = ROOT / "tests" / "reference" / "models"
     for path in (models / f"{stem}.json", models / "compact" / f"{stem}.json"):
         if path.exists():
@@ -24,7 +26,7 @@ def measured(stem):
 
 @unittest.skipUnless(program(), "no stowage program")
 class Saved(unittest.TestCase):
-    def check(self, text, stem, batch, seq=None):
+    def check(self, text: str, stem: str, batch: int, seq: int | None = None) -> None:
         reference = measured(stem)
         self.assertEqual(saved_bytes(text, batch, seq),
                          reference["saved_totals_cuda"]["other"]["bytes"])
@@ -33,24 +35,24 @@ class Saved(unittest.TestCase):
         self.assertEqual(model["buffer_bytes"], reference["buffer_bytes"])
 
     @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
-    def test_torchvision(self):
+    def test_torchvision(self) -> None:
         for name in TORCHVISION:
             with self.subTest(name):
                 self.check(export(resolve(f"torchvision:{name}")), f"{name}-b2", 2)
 
     @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
-    def test_another_batch_than_that_of_the_trace(self):
+    def test_another_batch_than_that_of_the_trace(self) -> None:
         self.check(export(resolve("torchvision:mobilenet_v2")), "mobilenet_v2-b32", 32)
 
     @unittest.skipUnless(has("timm"), "timm is not installed")
-    def test_timm(self):
+    def test_timm(self) -> None:
         for name in TIMM:
             with self.subTest(name):
                 source = name if name.startswith("vit") else f"{name}_224"
                 self.check(export(resolve(f"timm:{source}")), f"{name}-b2", 2)
 
     @unittest.skipUnless(has("transformers"), "transformers is not installed")
-    def test_a_sequence_length_stays_open(self):
+    def test_a_sequence_length_stays_open(self) -> None:
         """Traced at 32 and 40 tokens, asked at 128."""
         text = export(resolve("transformers:gpt2", SourceOptions(seq=32)),
                       (40, resolve("transformers:gpt2", SourceOptions(seq=40)).example))

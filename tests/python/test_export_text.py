@@ -1,8 +1,11 @@
 """What `export` writes: blocks, repeats, conditions, names, the loss; and what it refuses."""
 
+from __future__ import annotations
+
 import pathlib
 import tempfile
 import unittest
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as functional
@@ -12,6 +15,9 @@ from exported import Attention, Net, Unit, source, text_of
 from stowage import __main__ as command_line
 from stowage.errors import StowageError
 from stowage.export import export
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NET = """\
 model: net
@@ -43,12 +49,12 @@ loss:
 class Sequence(nn.Module):
     """A list of modules as one."""
 
-    def __init__(self, *modules, forward=None):
+    def __init__(self, *modules: nn.Module, forward: Callable[..., Any] | None = None) -> None:
         super().__init__()
         self.parts = nn.ModuleList(modules)
         self.how = forward
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> Any:
         if self.how:
             return self.how(self, x)
         for part in self.parts:
@@ -56,26 +62,26 @@ class Sequence(nn.Module):
         return x
 
 
-def layers_of(text):
+def layers_of(text: str) -> str:
     return text[text.index("layers:\n"):text.rindex("loss:")]
 
 
 class Text(unittest.TestCase):
     maxDiff = None
 
-    def test_modules_become_blocks_with_arguments(self):
+    def test_modules_become_blocks_with_arguments(self) -> None:
         self.assertEqual(text_of(Net(), 3, 8, 8), NET)
 
-    def test_the_same_model_gives_the_same_bytes(self):
+    def test_the_same_model_gives_the_same_bytes(self) -> None:
         self.assertEqual(text_of(Net(), 3, 8, 8), text_of(Net(), 3, 8, 8))
 
-    def test_parameters_read_by_operators_are_layers(self):
+    def test_parameters_read_by_operators_are_layers(self) -> None:
         text = text_of(Attention(), 6, 16)
         self.assertIn("  - parameter: {name: table, shape: [1, 6, 16]}\n", text)
         self.assertIn("scaled_dot_product_attention: {from: [reshape_2, reshape_3, reshape_4]}",
                       text)
 
-    def test_a_module_that_runs_twice_ties_its_parameters(self):
+    def test_a_module_that_runs_twice_ties_its_parameters(self) -> None:
         shared = nn.Linear(4, 4)
         self.assertEqual(layers_of(text_of(Sequence(shared, nn.ReLU(), shared), 4)), """\
 layers:
@@ -84,30 +90,30 @@ layers:
   - linear: {name: parts_2, features: 4, tie: {weight: parts_0.weight, bias: parts_0.bias}}
 """)
 
-    def test_stochastic_depth_along_a_chain_is_linear_in_the_index(self):
+    def test_stochastic_depth_along_a_chain_is_linear_in_the_index(self) -> None:
         import importlib.util
         if importlib.util.find_spec("torchvision") is None:
             self.skipTest("torchvision is not installed")
         from torchvision.ops import StochasticDepth
 
         class Dropped(nn.Module):
-            def __init__(self, p):
+            def __init__(self, p: float) -> None:
                 super().__init__()
                 self.linear = nn.Linear(4, 4)
                 self.depth = StochasticDepth(p, "row")
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return x + self.depth(self.linear(x))
 
         text = text_of(Sequence(*(Dropped(0.1 * n) for n in range(3))), 4)
         self.assertIn("  - dropped: {name: parts, repeat: 3, p: 0.1 * index}\n", text)
         self.assertIn("      - drop_path: {name: depth, p: p}\n", text)
 
-    def test_auxiliary_losses_keep_their_weight(self):
-        def two(model, x):
+    def test_auxiliary_losses_keep_their_weight(self) -> None:
+        def two(model: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             return model.parts[0](x), model.parts[1](x)
 
-        def loss(output, target):
+        def loss(output: Any, target: Any) -> torch.Tensor:
             first, second = output
             return (functional.mse_loss(first, target) + 0.3 * functional.mse_loss(second, target))
 
@@ -119,7 +125,7 @@ loss:
   - mse: {from: [parts_1, label], weight: 0.3}
 """), text)
 
-    def test_what_nothing_reads_is_kept(self):
+    def test_what_nothing_reads_is_kept(self) -> None:
         model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2), forward=lambda m, x: m.parts[0](x))
         model.register_buffer("mean", torch.zeros(3))
         self.assertEqual(layers_of(text_of(model, 4)), """\
@@ -130,7 +136,7 @@ layers:
   - constant: {name: mean, shape: [3], buffer: true}
 """)
 
-    def test_frozen_parameters(self):
+    def test_frozen_parameters(self) -> None:
         model = Sequence(nn.Linear(4, 4), nn.Linear(4, 2))
         model.parts[0].requires_grad_(False)
         self.assertEqual(layers_of(text_of(model, 4)), """\
@@ -139,8 +145,8 @@ layers:
   - linear: {name: parts_1, features: 2}
 """)
 
-    def test_what_is_written_over_a_part_is_a_layer(self):
-        def written(model, x):
+    def test_what_is_written_over_a_part_is_a_layer(self) -> None:
+        def written(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             y = model.parts[0](x)
             y[:, 2:, 1] = model.parts[1](x)[:, 2:, 0]
             return model.parts[1](y)
@@ -149,8 +155,8 @@ layers:
         self.assertIn("slice_scatter: {from: [parts_0, reshape_2], start: [0, 2, 1], "
                       "in_place: true}", text)
 
-    def test_a_view_that_shows_what_was_written_is_refused(self):
-        def written(model, x):
+    def test_a_view_that_shows_what_was_written_is_refused(self) -> None:
+        def written(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             y = model.parts[0](x)
             seen = y[:, 1:]
             y[:, 2:] = x[:, 2:]
@@ -161,7 +167,7 @@ layers:
         self.assertIn("aten.copy_ into a tensor of which a view is read afterwards",
                       caught.exception.message)
 
-    def test_evaluation_mode_of_a_part_is_kept(self):
+    def test_evaluation_mode_of_a_part_is_kept(self) -> None:
         norm = nn.BatchNorm2d(3)
         norm.train = lambda mode=True: norm  # as who freezes a backbone writes
         norm.training = False
@@ -172,8 +178,8 @@ layers:
 class Refusals(unittest.TestCase):
     maxDiff = None
 
-    def test_all_unknown_operators_are_named_at_once(self):
-        def strange(model, x):
+    def test_all_unknown_operators_are_named_at_once(self) -> None:
+        def strange(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             return model.parts[0](torch.special.i0(x)) + torch.special.i1(torch.special.i0(x))
 
         with self.assertRaises(StowageError) as caught:
@@ -183,8 +189,8 @@ the catalogue of layers lacks what this model runs:
       2  aten.special_i0  in the model itself
       1  aten.special_i1  in the model itself""")
 
-    def test_what_depends_on_the_batch_is_refused(self):
-        def by_batch(model, x):
+    def test_what_depends_on_the_batch_is_refused(self) -> None:
+        def by_batch(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             return model.parts[0](x) if x.shape[0] % 2 else model.parts[0](x).relu()
 
         with self.assertRaises(StowageError) as caught:
@@ -192,8 +198,8 @@ the catalogue of layers lacks what this model runs:
         self.assertEqual(caught.exception.message,
                          "the operations that run depend on the batch or sequence length")
 
-    def test_what_runs_among_the_samples_is_refused(self):
-        def among(model, x):
+    def test_what_runs_among_the_samples_is_refused(self) -> None:
+        def among(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             return model.parts[0]((x @ x.t()).softmax(-1) @ x)
 
         with self.assertRaises(StowageError) as caught:
@@ -203,12 +209,12 @@ the catalogue of layers lacks what this model runs:
       1  aten.matmul among the samples of a batch: what it makes grows with the square of the batch\
   in the model itself""")
 
-    def test_a_loss_that_the_catalogue_lacks(self):
+    def test_a_loss_that_the_catalogue_lacks(self) -> None:
         with self.assertRaises(StowageError) as caught:
             text_of(nn.Linear(4, 4), 4, loss=lambda output, _: output.mean())
         self.assertEqual(caught.exception.message, "the model's loss is none of the catalogue's")
 
-    def test_a_file_is_written_whole_or_not_at_all(self):
+    def test_a_file_is_written_whole_or_not_at_all(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             model = pathlib.Path(folder) / "net.py"
             model.write_text("import torch\n"
@@ -219,8 +225,10 @@ the catalogue of layers lacks what this model runs:
                              "            return torch.special.i0(x)\n"
                              "    return Strange(), torch.empty(2, 4)\n")
             output = pathlib.Path(folder) / "net.yaml"
-            run = lambda name, *more: command_line.main(
-                ["export", f"{model}:{name}", "-o", str(output), *more])
+
+            def run(name: str, *more: str) -> int:
+                return command_line.main(["export", f"{model}:{name}", "-o", str(output), *more])
+
             self.assertEqual(run("strange"), 2)
             self.assertFalse(output.exists())
             self.assertEqual(run("build", "--loss", "mse"), 0)
@@ -230,7 +238,7 @@ the catalogue of layers lacks what this model runs:
 
 
 class Groups(unittest.TestCase):
-    def test_unit_alone_has_no_block(self):
+    def test_unit_alone_has_no_block(self) -> None:
         self.assertNotIn("blocks:", export(source(nn.Sequential(
             Unit(3, 3, 1), nn.Flatten(), nn.Linear(48, 2)), 3, 4, 4)))
 

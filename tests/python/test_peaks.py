@@ -1,6 +1,9 @@
 """Recorded steps have the peaks that tests/reference measured: to the byte, for every optimizer."""
 
+from __future__ import annotations
+
 import unittest
+from typing import Any
 
 import torch.nn.functional as functional
 
@@ -11,7 +14,7 @@ from step_memory import ALLOCATION_UNIT, StepMemory
 OPTIMIZERS = ("sgd", "sgd-momentum", "adam", "adamw")
 
 
-def recorded(name, batch, optimizer, seq=None):
+def recorded(name: str, batch: int, optimizer: str, seq: int | None = None) -> dict[str, Any]:
     reference, model = reference_model(name, seq)
     inputs, target = example(reference, batch, seq)
     if name.startswith("gpt2"):
@@ -25,7 +28,7 @@ def recorded(name, batch, optimizer, seq=None):
 class Peaks(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, batch, optimizer):
+    def check(self, name: str, batch: int, optimizer: str) -> dict[str, Any]:
         figures = measured(f"{name}-b{batch}")["step_trace_cuda"][optimizer]
         document = recorded(name, batch, optimizer)
         self.assertEqual(document["warnings"], [])
@@ -40,30 +43,30 @@ class Peaks(unittest.TestCase):
         self.assertEqual(found, expected)
         return document
 
-    def test_mlp(self):
+    def test_mlp(self) -> None:
         for optimizer in OPTIMIZERS:
             with self.subTest(optimizer):
                 self.check("mlp", 2, optimizer)
 
-    def test_cnn(self):
+    def test_cnn(self) -> None:
         self.check("mnist-cnn", 4, "adam")
 
     @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
-    def test_resnet18(self):
+    def test_resnet18(self) -> None:
         for optimizer in ("sgd", "adam"):
             with self.subTest(optimizer):
                 self.check("resnet18", 2, optimizer)
 
-    def test_unet(self):
+    def test_unet(self) -> None:
         self.check("unet", 2, "sgd-momentum")
 
     @unittest.skipUnless(has("torchvision"), "torchvision is not installed")
-    def test_vgg16_is_affine_in_the_batch(self):
+    def test_vgg16_is_affine_in_the_batch(self) -> None:
         """Recorded at batch 2, it has at 64 the peak that was measured at 64."""
         document = recorded("vgg16", 2, "sgd")
         expected = measured("vgg16-b64")["step_trace_cuda"]["sgd"]["step2_peak"]
         self.assertEqual(StepMemory(document, batch=64).peak, expected)
 
     @unittest.skipUnless(has("transformers"), "transformers is not installed")
-    def test_gpt2(self):
+    def test_gpt2(self) -> None:
         self.check("gpt2", 2, "adamw")

@@ -1,9 +1,11 @@
 """The ways in which people train: each recorded as it is written."""
 
+from __future__ import annotations
+
 import unittest
+from typing import Any
 
 import torch
-import torch.nn.functional as functional
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -12,39 +14,39 @@ from references import has
 from step_memory import StepMemory
 
 
-def network(width=64, depth=4):
+def network(width: int = 64, depth: int = 4) -> nn.Module:
     layers = []
     for _ in range(depth):
         layers += [nn.Linear(width, width), nn.GELU()]
     return nn.Sequential(*layers)
 
 
-def document_of(model, *inputs, **options):
+def document_of(model: Any, *inputs: Any, **options: Any) -> dict[str, Any]:
     options = {"loss": lambda output: output.float().mean(), **options}
     return stowage.record(model, inputs, **options).document
 
 
-def kernels(document, phase=None):
+def kernels(document: dict[str, Any], phase: str | None = None) -> list[str]:
     return [node[1] for node in document["step"]["nodes"] if phase in (None, node[2])]
 
 
-def kinds(document):
+def kinds(document: dict[str, Any]) -> set[str]:
     return {row[1] for row in document["step"]["storages"]}
 
 
 class Precision(unittest.TestCase):
-    def test_autocast_casts_weights_once(self):
+    def test_autocast_casts_weights_once(self) -> None:
         document = document_of(network(), torch.zeros(4, 64), precision="amp-bf16")
         copies = [row for row in document["step"]["storages"] if row[1] == "parameter_copy"]
         self.assertEqual(sorted(row[3] for row in copies), [128] * 4 + [8192] * 4)
         self.assertEqual(document["precision"], "amp-bf16")
 
-    def test_a_model_in_bfloat16(self):
+    def test_a_model_in_bfloat16(self) -> None:
         document = document_of(network(), torch.zeros(4, 64), precision="bf16", optimizer="adamw")
         self.assertEqual({row[1] for row in document["parameters"]}, {"bfloat16"})
         self.assertEqual(document["layouts"][document["step"]["inputs"][1]][0], "bfloat16")
 
-    def test_channels_last_goes_through(self):
+    def test_channels_last_goes_through(self) -> None:
         model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
         model = model.to(memory_format=torch.channels_last)
         images = torch.zeros(2, 3, 8, 8).to(memory_format=torch.channels_last)
@@ -55,14 +57,14 @@ class Precision(unittest.TestCase):
 
 
 class Checkpoint(unittest.TestCase):
-    def test_regions_run_again_and_the_peak_is_lower(self):
+    def test_regions_run_again_and_the_peak_is_lower(self) -> None:
         class Checkpointed(nn.Module):
-            def __init__(self, on):
+            def __init__(self, on: bool) -> None:
                 super().__init__()
                 self.blocks = nn.ModuleList(network(64, 2) for _ in range(4))
                 self.on = on
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 for block in self.blocks:
                     x = checkpoint(block, x, use_reentrant=False) if self.on else block(x)
                 return x
@@ -75,13 +77,13 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual(len(again), 8 - 4)
         self.assertLess(StepMemory(saving).peak, 0.7 * StepMemory(plain).peak)
 
-    def test_reentrant_regions_too(self):
+    def test_reentrant_regions_too(self) -> None:
         class Reentrant(nn.Module):
-            def __init__(self):
+            def __init__(self) -> None:
                 super().__init__()
                 self.first, self.block = nn.Linear(8, 8), network(8, 2)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return checkpoint(self.block, self.first(x), use_reentrant=True)
 
         document = document_of(Reentrant(), torch.zeros(4, 8))
@@ -90,7 +92,7 @@ class Checkpoint(unittest.TestCase):
 
 @unittest.skipUnless(has("peft") and has("transformers"), "peft or transformers is not installed")
 class Lora(unittest.TestCase):
-    def test_adapters_train_and_the_base_is_frozen(self):
+    def test_adapters_train_and_the_base_is_frozen(self) -> None:
         import peft
         import transformers
 
@@ -114,7 +116,7 @@ class Lora(unittest.TestCase):
 
 
 class OwnCode(unittest.TestCase):
-    def test_a_model_that_trains_in_parts_stays_so(self):
+    def test_a_model_that_trains_in_parts_stays_so(self) -> None:
         model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))
         model[1].eval()
         document = document_of(model, torch.zeros(2, 3, 4, 4))
@@ -122,12 +124,12 @@ class OwnCode(unittest.TestCase):
         statistics = next(row for row in document["step"]["storages"] if row[0] == "1.running_mean")
         self.assertNotIn("carries_over", (statistics + [{}])[-1])
 
-    def test_a_function_is_a_whole_step(self):
+    def test_a_function_is_a_whole_step(self) -> None:
         model = network()
         optimizer = torch.optim.Adam(model.parameters())
         weight = model[0].weight
 
-        def train(x):
+        def train(x: torch.Tensor) -> torch.Tensor:
             optimizer.zero_grad()
             loss = model(x).mean()
             loss.backward()
@@ -143,11 +145,11 @@ class OwnCode(unittest.TestCase):
         self.assertIs(optimizer.param_groups[0]["params"][0], weight)
         self.assertEqual(len(optimizer.state), 0)
 
-    def test_gradients_are_kept_to_the_end_where_zero_grad_comes_first(self):
+    def test_gradients_are_kept_to_the_end_where_zero_grad_comes_first(self) -> None:
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
-        def train(x):
+        def train(x: torch.Tensor) -> None:
             optimizer.zero_grad()
             model(x).mean().backward()
             optimizer.step()
@@ -157,13 +159,13 @@ class OwnCode(unittest.TestCase):
         self.assertEqual(len(gradients), 8)
         self.assertTrue(all(row[6] == {"held_to_end": True} for row in gradients))
 
-    def test_a_trainer_with_its_model(self):
+    def test_a_trainer_with_its_model(self) -> None:
         class Trainer:
-            def __init__(self):
+            def __init__(self) -> None:
                 self.model = network()
                 self.optimizer = torch.optim.AdamW(self.model.parameters())
 
-            def training_step(self, x):
+            def training_step(self, x: torch.Tensor) -> None:
                 with torch.autocast("cuda", torch.float16):
                     loss = self.model(x).float().mean()
                 loss.backward()
@@ -174,24 +176,24 @@ class OwnCode(unittest.TestCase):
         self.assertIn("parameter_copy", kinds(document))
         self.assertEqual(document["settings"]["optimizer"]["name"], "adamw")
 
-    def test_custom_functions_and_hooks(self):
+    def test_custom_functions_and_hooks(self) -> None:
         class Square(torch.autograd.Function):
             @staticmethod
-            def forward(context, x):
+            def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
                 context.save_for_backward(x)
                 return x * x
 
             @staticmethod
-            def backward(context, gradient):
+            def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
                 x, = context.saved_tensors
                 return gradient * x + gradient * x
 
         class Net(nn.Module):
-            def __init__(self):
+            def __init__(self) -> None:
                 super().__init__()
                 self.linear = nn.Linear(8, 8)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return Square.apply(self.linear(x))
 
         net = Net()
@@ -202,7 +204,7 @@ class OwnCode(unittest.TestCase):
         # The sum in `backward` is Python's, not the engine's: it makes a tensor.
         self.assertIn("aten::add.Tensor", kernels(document, "backward"))
 
-    def test_optimizers_in_every_form(self):
+    def test_optimizers_in_every_form(self) -> None:
         expected = {"foreach": "aten::_foreach_lerp_.Scalar", "fused": "aten::_fused_adam_",
                     "for-loop": "aten::lerp_.Scalar"}
         for implementation, kernel in expected.items():
@@ -211,17 +213,17 @@ class OwnCode(unittest.TestCase):
                                        implementation=implementation)
                 self.assertIn(kernel, kernels(document, "update"))
 
-    def test_adafactor_asks_for_a_norm(self):
+    def test_adafactor_asks_for_a_norm(self) -> None:
         document = document_of(network(), torch.zeros(4, 64), optimizer="adafactor")
         self.assertEqual(document["settings"]["optimizer"]["name"], "adafactor")
 
-    def test_compiled_models_are_recorded_as_eager_ones(self):
+    def test_compiled_models_are_recorded_as_eager_ones(self) -> None:
         document = document_of(torch.compile(network()), torch.zeros(4, 64))
         self.assertEqual(document["warnings"][0]["message"], "torch.compile is left out: the step is "
                                                              "recorded as eager PyTorch runs it")
         self.assertEqual(kernels(document, "forward").count("aten::gelu"), 4)
 
-    def test_an_optimizer_that_the_file_cannot_name(self):
+    def test_an_optimizer_that_the_file_cannot_name(self) -> None:
         class Mine(torch.optim.SGD):
             pass
 
@@ -230,13 +232,13 @@ class OwnCode(unittest.TestCase):
                          "the optimizer is Mine, which 'settings' cannot name; its updates are in "
                          "the step as they ran")
 
-    def test_recurrent_layers_have_one_buffer_of_weights(self):
+    def test_recurrent_layers_have_one_buffer_of_weights(self) -> None:
         class Tagger(nn.Module):
-            def __init__(self, kind):
+            def __init__(self, kind: str) -> None:
                 super().__init__()
                 self.rnn = kind(8, 16, num_layers=2, batch_first=True)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return self.rnn(x)[0]
 
         for kind in (nn.LSTM, nn.GRU, nn.RNN):
@@ -248,18 +250,18 @@ class OwnCode(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    def refusal(self, model, *inputs, **options):
+    def refusal(self, model: Any, *inputs: Any, **options: Any) -> stowage.StowageError:
         with self.assertRaises(stowage.StowageError) as caught:
             document_of(model, *inputs, **options)
         return caught.exception
 
-    def test_item_names_the_operator_and_the_line(self):
+    def test_item_names_the_operator_and_the_line(self) -> None:
         class Looks(nn.Module):
-            def __init__(self):
+            def __init__(self) -> None:
                 super().__init__()
                 self.linear = nn.Linear(4, 4)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 x = self.linear(x)
                 return x * x.mean().item()
 
@@ -268,40 +270,40 @@ class Refusals(unittest.TestCase):
                                         r"\(in Looks\) reads a tensor's values, and recorded tensors "
                                         r"have none$")
 
-    def test_a_branch_on_values(self):
+    def test_a_branch_on_values(self) -> None:
         class Branches(nn.Module):
-            def __init__(self):
+            def __init__(self) -> None:
                 super().__init__()
                 self.linear = nn.Linear(4, 4)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return self.linear(x) if x.sum() > 0 else x
 
         self.assertIn("reads a tensor's values", self.refusal(Branches(), torch.zeros(2, 4)).message)
 
-    def test_a_size_that_depends_on_values(self):
+    def test_a_size_that_depends_on_values(self) -> None:
         class Selects(nn.Module):
-            def __init__(self):
+            def __init__(self) -> None:
                 super().__init__()
                 self.linear = nn.Linear(4, 4)
 
-            def forward(self, x):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
                 return self.linear(x)[x > 0]
 
         self.assertIn("aten.index.Tensor (in Selects) makes a tensor whose size depends on values",
                       self.refusal(Selects(), torch.zeros(2, 4)).message)
 
-    def test_an_operator_without_shapes(self):
+    def test_an_operator_without_shapes(self) -> None:
         with torch.library._scoped_library("stowage_test", "FRAGMENT") as library:
             library.define("opaque(Tensor x) -> Tensor")
             library.impl("opaque", lambda x: x.clone(), "CPU")
 
             class Opaque(nn.Module):
-                def __init__(self):
+                def __init__(self) -> None:
                     super().__init__()
                     self.linear = nn.Linear(4, 4)
 
-                def forward(self, x):
+                def forward(self, x: torch.Tensor) -> torch.Tensor:
                     return torch.ops.stowage_test.opaque(self.linear(x))
 
             error = self.refusal(Opaque(), torch.zeros(2, 4))
@@ -309,30 +311,30 @@ class Refusals(unittest.TestCase):
                                         r"\(in Opaque\) has no rule for the shapes of its results")
         self.assertIn("register_fake", error.hint)
 
-    def test_a_model_that_does_not_train(self):
+    def test_a_model_that_does_not_train(self) -> None:
         model = nn.Linear(4, 4).requires_grad_(False)
         self.assertEqual(self.refusal(model, torch.zeros(2, 4)).message,
                          "no parameter of Linear trains")
 
-    def test_a_loss_that_is_no_number(self):
+    def test_a_loss_that_is_no_number(self) -> None:
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), loss=lambda output: output)
         self.assertEqual(error.message, "the loss is a tensor of shape [2, 4], not a number")
 
-    def test_sparse_gradients(self):
+    def test_sparse_gradients(self) -> None:
         error = self.refusal(nn.Embedding(10, 4, sparse=True), torch.zeros(2, 3, dtype=torch.int64))
         self.assertIn("a tensor of layout torch.sparse_coo", error.message)
 
-    def test_an_optimizer_that_runs_the_model(self):
+    def test_an_optimizer_that_runs_the_model(self) -> None:
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4),
                              optimizer=lambda p: torch.optim.LBFGS(p))
         self.assertEqual(error.message, "LBFGS runs the model itself, in a closure")
 
-    def test_words_that_are_none(self):
+    def test_words_that_are_none(self) -> None:
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), precision="fp8")
         self.assertEqual(error.message,
                          "precision='fp8' is none of fp32, fp64, fp16, bf16, amp-fp16, amp-bf16")
 
-    def test_an_unknown_optimizer(self):
+    def test_an_unknown_optimizer(self) -> None:
         error = self.refusal(nn.Linear(4, 4), torch.zeros(2, 4), optimizer="adamm")
         self.assertEqual(error.message, "there is no optimizer 'adamm'")
         self.assertIn("adam", error.hint)

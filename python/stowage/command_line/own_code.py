@@ -1,16 +1,22 @@
-"""What the user's own code raised, as an error with its place."""
+"""Exceptions of the user's own code, as StowageErrors that name the line that raised them."""
+
+from __future__ import annotations
 
 import os
 import traceback
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
 
-RUNS_THE_STEP = os.sep + os.path.join("stowage", "training") + os.sep
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRAINING_FOLDER = os.sep + os.path.join("stowage", "training") + os.sep
 
 
-def failed(error, fallback):
-    """The StowageError for an exception that is none. `fallback` names the place where no line is
-    the user's."""
+def user_code_error(error: Exception, fallback: str) -> StowageError:
+    """The StowageError for an exception of another type. `fallback` is the place that it names where
+    the traceback has no line of the user's."""
     from stowage.trace.failures import NEEDS_VALUES
     from stowage.trace.places import place_of_traceback
 
@@ -24,12 +30,12 @@ def failed(error, fallback):
             "take .item(), bool(tensor), masks as indices and the like out of the model")
     message = str(error).strip().split("\n")[0]
     hint = "STOWAGE_TRACEBACK=1 shows where from"
-    if any(RUNS_THE_STEP in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
+    if any(TRAINING_FOLDER in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
         hint = f"raised while the step ran on tensors without values; {hint}"
     return StowageError(f"{where}: {type(error).__name__}: {message}", hint)
 
 
-def causes(error):
+def causes(error: BaseException | None) -> Iterator[BaseException]:
     """The exception, the one that it was raised from, and so on."""
     while error is not None:
         yield error

@@ -8,22 +8,32 @@
 then: stowage check resnet50.json --gpu rtx3090
 """
 
+from __future__ import annotations
+
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
-from stowage.command_line.own_code import failed
+from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.whole_file import check_place
 
+if TYPE_CHECKING:
+    import argparse
+
+    from stowage.options import RecordOptions
+    from stowage.record import RecordedStep
+
 SUMMARY = "record one step of a PyTorch network as a step file"
-USUAL_BATCH = 2
+DEFAULT_BATCH = 2
 # Options that a script has no use for, with their defaults.
-NOT_OF_SCRIPTS = {"size": None, "input": [], "head": None, "optimizer": "sgd",
+NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
                   "implementation": "default", "mode": "train", "accumulation": 1,
-                  "keep_gradients": False, "precision": "fp32", "channels_last": False, "checkpoint": False}
+                  "keep_gradients": False, "precision": "fp32", "channels_last": False,
+                  "checkpoint": False}
 
 
-def capability_of(text):
+def capability_of(text: str) -> tuple[int, int]:
     major, dot, minor = text.partition(".")
     if not (dot and major.isdigit() and minor.isdigit()):
         raise ValueError
@@ -33,7 +43,7 @@ def capability_of(text):
 capability_of.__name__ = "compute capability"
 
 
-def positive(text):
+def positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise ValueError
@@ -43,15 +53,15 @@ def positive(text):
 positive.__name__ = "positive number"
 
 
-def add_options(parser):
-    from stowage.training.names import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
+def add_options(parser: argparse.ArgumentParser) -> None:
+    from stowage.options import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
 
     parser.add_argument("source", metavar="SOURCE",
                         help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
                              "script FILE.py with @stowage.step")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
     parser.add_argument("--batch", type=positive, metavar="N",
-                        help=f"samples of a batch (default: the source's own, else {USUAL_BATCH})")
+                        help=f"samples of a batch (default: the source's own, else {DEFAULT_BATCH})")
     parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
     parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
     parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
@@ -78,16 +88,16 @@ def add_options(parser):
                         help="what a script is called with")
 
 
-def record_options(options):
-    from stowage.record import RecordOptions
+def record_options(options: argparse.Namespace) -> RecordOptions:
+    from stowage.options import RecordOptions
 
     return RecordOptions(
         options.optimizer, options.implementation, options.precision, options.mode,
         options.accumulation, not options.keep_gradients, options.compute_capability, options.seq)
 
 
-def record_named(options):
-    """The RecordedStep of a source that is no script."""
+def record_model_source(options: argparse.Namespace) -> RecordedStep:
+    """The RecordedStep of a model that a source names."""
     from stowage.record import record_source
     from stowage.sources import SourceOptions, resolve
     from stowage.sources.variations import with_channels_last, with_checkpointing
@@ -98,15 +108,15 @@ def record_named(options):
         source = with_channels_last(source)
     if options.checkpoint:
         source = with_checkpointing(source)
-    return record_source(source, options.batch or source.batch or USUAL_BATCH,
+    return record_source(source, options.batch or source.batch or DEFAULT_BATCH,
                          record_options(options))
 
 
-def record_marked(options):
-    """The RecordedStep of a script, which says itself how it trains."""
+def record_script_step(options: argparse.Namespace) -> RecordedStep:
+    """The RecordedStep of a script. Raises StowageError for an option that the script decides."""
     from stowage.script import record_script
 
-    for name, usual in NOT_OF_SCRIPTS.items():
+    for name, usual in NOT_FOR_SCRIPTS.items():
         if getattr(options, name) != usual:
             word = name.replace("_", "-")
             raise StowageError(f"--{word}: {options.source} is a script, which says so itself")
@@ -114,7 +124,7 @@ def record_marked(options):
                          options.script_arguments)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     from stowage.sources import is_script
     from stowage.sources.source import import_library
 
@@ -122,11 +132,12 @@ def run(options):
     check_place(options.output)
     import_library("torch")
     try:
-        recorded = record_marked(options) if is_script(options.source) else record_named(options)
+        record = record_script_step if is_script(options.source) else record_model_source
+        recorded = record(options)
     except StowageError:
         raise
     except Exception as error:
-        raise failed(error, options.source) from error
+        raise user_code_error(error, options.source) from error
     recorded.save(options.output)
     document = recorded.document
     for warning in document["warnings"]:

@@ -6,7 +6,7 @@
     classes.py    what each storage is, and how long it is kept
     names.py      unique names of nodes and storages
     assemble.py   the whole file
-    micro_batch.py what of a step is there once for each micro-batch
+    micro_batch.py the part of a step that each micro-batch runs again
     layers.py     the list of layers
     settings.py   the settings
     write.py      the file on disk: whole or not at all

@@ -1,5 +1,15 @@
 """Sizes that were measured at several batches, as constant + slope * batch."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+Dimension: TypeAlias = int | tuple[int, int]  # (constant, slope): constant + slope * batch
+
 
 class NotAffine(Exception):
     """A size that does not grow linearly with the batch, or steps that run other kernels at
@@ -10,11 +20,11 @@ class Affine:
     """Fits values at the batches: the first two give the line, the others check it. With one batch
     every value is a plain number."""
 
-    def __init__(self, batches):
+    def __init__(self, batches: Sequence[int]) -> None:
         self.batches = batches
-        self.known = {}
+        self.known: dict[tuple[int, ...], list[int] | None] = {}
 
-    def fit(self, values):
+    def fit(self, values: tuple[int, ...]) -> int | list[int] | None:
         """A number, or [constant, slope]; None: they are not on a line through integers."""
         first = values[0]
         if all(value == first for value in values):
@@ -29,19 +39,20 @@ class Affine:
         self.known[values] = [constant, slope] if fits else None
         return self.known[values]
 
-    def sizes(self, shapes, where):
-        """A tuple of sizes of as many tuples of numbers."""
+    def sizes(self, shapes: Sequence[tuple[int, ...]], where: str) -> tuple[Dimension, ...]:
+        """The sizes of a shape that is `shapes` at the batches. Raises NotAffine, which names `where`."""
         if all(shape == shapes[0] for shape in shapes):
             return shapes[0]
-        fitted = []
+        fitted: list[Dimension] = []
         for values in zip(*shapes):
             size = self.fit(values)
             if size is None:
                 raise NotAffine(f"{where}: {values} at the batches {tuple(self.batches)}")
-            fitted.append(tuple(size) if isinstance(size, list) else size)
+            fitted.append((size[0], size[1]) if isinstance(size, list) else size)
         return tuple(fitted)
 
-    def size(self, values, where):
+    def size(self, values: Sequence[int], where: str) -> int | list[int]:
+        """As `fit`. Raises NotAffine, which names `where`."""
         fitted = self.fit(tuple(values))
         if fitted is None:
             raise NotAffine(f"{where}: {tuple(values)} at the batches {tuple(self.batches)}")

@@ -1,7 +1,11 @@
 """From a recording to a step file's document."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from stowage.document.affine import Affine, NotAffine
-from stowage.document.classes import Classifier
+from stowage.document.classes import Classifier, StorageRow
 from stowage.document.layers import layer_rows
 from stowage.document.micro_batch import MicroBatch
 from stowage.document.names import Names, node_name
@@ -9,12 +13,20 @@ from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
 from stowage.version import VERSION
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stowage.document.description import Description
+    from stowage.trace.record import NodeRecord, StepRecord, View
+    from stowage.training.steps import Recording
+
 
 class Assembly:
     """One document. `described` is the steady step; `others` the steps at other batches, in the
     order of `batches[1:]`."""
 
-    def __init__(self, recording, described, others, batches):
+    def __init__(self, recording: Recording, described: StepRecord, others: list[StepRecord],
+                 batches: Sequence[int]) -> None:
         self.recording = recording
         self.steps = [described, *others]
         self.affine = Affine(batches)
@@ -23,36 +35,36 @@ class Assembly:
         self.names = Names()
 
     @property
-    def step(self):
+    def step(self) -> StepRecord:
         return self.steps[0]
 
     @property
-    def local(self):
+    def local(self) -> dict[int, int]:
         return self.storages[0].local
 
-    def check_structure(self):
-        """The same nodes on the same storages at every batch."""
+    def check_structure(self) -> None:
+        """Raises NotAffine unless the step has the same nodes on the same storages at every batch."""
         for step, storages in zip(self.steps[1:], self.storages[1:]):
             if len(step.nodes) != len(self.step.nodes):
                 raise NotAffine(f"the step has {len(self.step.nodes)} kernels at batch "
                                 f"{self.step.batch} and {len(step.nodes)} at batch {step.batch}"
                                 f"{self.first_difference(step)}")
             for ours, theirs in zip(self.step.nodes, step.nodes):
-                if not self.is_alike(ours, theirs, storages):
+                if not self.is_same_call(ours, theirs, storages):
                     raise NotAffine(f"{ours.layer or ours.phase} ({ours.place}) runs {ours.kernel} at "
                                     f"batch {self.step.batch} and another kernel, or the same on "
                                     f"other tensors, at batch {step.batch}")
             if len(storages.numbers) != len(self.storages[0].numbers):
                 raise NotAffine(f"the step has other storages at batch {step.batch}")
 
-    def first_difference(self, step):
+    def first_difference(self, step: StepRecord) -> str:
         for ours, theirs in zip(self.step.nodes, step.nodes):
             if ours.kernel != theirs.kernel:
                 return f": first other at {ours.layer or ours.phase} ({ours.place}), {ours.kernel}"
         return ""
 
-    def is_alike(self, ours, theirs, storages):
-        def places(views, local):
+    def is_same_call(self, ours: NodeRecord, theirs: NodeRecord, storages: StepStorages) -> bool:
+        def places(views: Sequence[View], local: dict[int, int]) -> list[int | None]:
             return [local.get(view.storage) for view in views]
 
         return (ours.kernel == theirs.kernel and ours.phase == theirs.phase and
@@ -64,15 +76,16 @@ class Assembly:
 
     # Graph
 
-    def tensors(self, lists, where):
-        """The flat list "storage, layout, ..." of views, given step by step."""
+    def tensors(self, lists: Sequence[Sequence[View]], where: str) -> list[int]:
+        """The flat list "storage, layout, ..." of the views that `lists` has of each step, without
+        views of storages that are not the step's."""
         flat = []
         for views in zip(*lists):
             if views[0].storage in self.local:
                 flat += [self.local[views[0].storage], self.tables.layout(views, where)]
         return flat
 
-    def attributes_of(self, nodes, reads):
+    def attributes_of(self, nodes: Sequence[NodeRecord], reads: list[int]) -> int:
         several = []
         for node in nodes:
             values = dict(node.attributes)
@@ -81,11 +94,11 @@ class Assembly:
             values["results"] = node.results
             several.append(values)
         if len(reads) != 2 * len(nodes[0].reads):  # an argument of the step before is left out
-            several[0]["arguments"] = arguments_left(nodes[0], self.local)
+            several[0]["arguments"] = remaining_arguments(nodes[0], self.local)
         return self.tables.attribute_row(several)
 
-    def node_rows(self, node_names, classifier):
-        holds = {}
+    def node_rows(self, node_names: list[str], classifier: Classifier) -> list[list[Any]]:
+        holds: dict[int, list[int]] = {}
         for number in self.storages[0].numbers:
             held = classifier.held(number)
             if held is not None:
@@ -104,7 +117,7 @@ class Assembly:
             rows.append(row)
         return rows
 
-    def storage_rows(self, rows):
+    def storage_rows(self, rows: list[StorageRow]) -> list[list[Any]]:
         table = []
         for place, row in enumerate(rows):
             sizes = [self.recording.storages[s.numbers[place]].bytes for s in self.storages]
@@ -115,36 +128,38 @@ class Assembly:
             table.append(written)
         return table
 
-    def give_origins(self, rows, classifier):
+    def set_origins(self, rows: list[StorageRow], classifier: Classifier) -> None:
         """Storages come from the layer whose node made them; a parameter from the module that has
         it, gradients and state from their parameter's."""
         of_layer = {}
         for node in self.step.nodes:
             if node.layer and node.layer not in of_layer:
                 of_layer[node.layer] = self.tables.origin(node.layer, node.place)
-        named = [row[0] for row in (*self.recording.parameters, *self.recording.buffers)]
+        named = [row.name for row in (*self.recording.parameters, *self.recording.buffers)]
         for number, row in zip(self.storages[0].numbers, rows):
             if row.parameter >= 0:
                 layer = named[row.parameter].rpartition(".")[0]
                 if layer:
-                    row.origin = of_layer.get(layer) if layer in of_layer else (
+                    row.origin = of_layer[layer] if layer in of_layer else (
                         self.tables.origin(layer, ""))
             elif number in classifier.uses.maker and number in self.storages[0].made:
                 node = self.step.nodes[classifier.uses.maker[number][0]]
                 if node.layer or node.place:
                     row.origin = self.tables.origin(node.layer, node.place)
 
-    def one_tensor(self, views):
-        flat = self.tensors([[view] for view in views], "the result")
-        return flat
+    def one_tensor(self, views: Sequence[View | None]) -> list[int]:
+        """As `tensors`, of the one that each step returned; empty where one returned none."""
+        found = [[view] for view in views if view is not None]
+        return self.tensors(found, "the result") if len(found) == len(views) else []
 
-    def graph(self, input_names, training, micro_batches, repeatable):
+    def graph(self, input_names: list[str], training: bool, micro_batches: int,
+              repeatable: bool) -> tuple[dict[str, Any], list[StorageRow]]:
         node_names = [self.names.unique(node_name(node)) for node in self.step.nodes]
         classifier = Classifier(self.recording, self.step, self.storages[0], Names(), node_names)
         rows = classifier.rows(input_names)
         self.makers = classifier.uses.maker
         nodes = self.node_rows(node_names, classifier)
-        self.give_origins(rows, classifier)
+        self.set_origins(rows, classifier)
         saved = [[self.tables.origin(node.layer, node.place), self.local[row.storage], row.role]
                  for row in self.step.saved if row.storage in self.local
                  for node in [self.step.nodes[row.node]]]
@@ -158,24 +173,24 @@ class Assembly:
             "losses": losses if training else [], "gradients": self.gradients(),
             "host_state_bytes": self.step.host_state_bytes}
         if repeatable and training:
-            part = MicroBatch(self, rows).member()
+            part = MicroBatch(self, rows).graph_entry()
             if part is not None:
                 graph["micro_batch"] = part
         return graph, rows
 
-    def gradients(self):
+    def gradients(self) -> list[int]:
         flat = []
         for row in (*self.recording.parameters, *self.recording.buffers):
-            views = [step.gradients.get(row[0]) for step in self.steps]
-            if None in views or views[0].storage not in self.local:
+            views = [step.gradients[row.name] for step in self.steps if row.name in step.gradients]
+            if len(views) < len(self.steps) or views[0].storage not in self.local:
                 flat += [-1, -1]
             else:
-                flat += [self.local[views[0].storage], self.tables.layout(tuple(views), row[0])]
+                flat += [self.local[views[0].storage], self.tables.layout(tuple(views), row.name)]
         return flat
 
 
-def arguments_left(node, local):
-    """The names of the reads that are written, without those of the step before."""
+def remaining_arguments(node: NodeRecord, local: dict[int, int]) -> str:
+    """The names of the node's arguments, without those whose storages belong to the step before."""
     names, index = [], 0
     for word in node.arguments.split(","):
         name, _, count = word.partition(":")
@@ -187,7 +202,7 @@ def arguments_left(node, local):
     return ",".join(names)
 
 
-def parameter_rows(recording, tables):
+def parameter_rows(recording: Recording, tables: Tables) -> list[list[Any]]:
     rows = []
     for name, dtype, shape, kind, _ in (*recording.parameters, *recording.buffers):
         word, factor = type_of(dtype)
@@ -195,9 +210,10 @@ def parameter_rows(recording, tables):
     return rows
 
 
-def document(recording, batches, description):
-    """The whole file. `description` (stowage/record.py) has what no tensor says. Where sizes are
-    not affine the batch is fixed, and a warning says where."""
+def document(recording: Recording, batches: Sequence[int],
+             description: Description) -> dict[str, Any]:
+    """The content of the step file. `batches` are those of the recording's steps from the second on.
+    Where sizes are not affine in the batch the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
     fixed = described.batch in [step.batch for step in others]  # no other batch was to be had

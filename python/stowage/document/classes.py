@@ -1,27 +1,40 @@
 """What each storage is, and how long it is kept, as a step file says it."""
 
-import dataclasses
+from __future__ import annotations
 
-MADE_IN = {"forward": "activation", "loss": "activation", "backward": "activation_gradient",
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stowage.document.names import Names
+    from stowage.document.storages import StepStorages
+    from stowage.trace.record import ModelTensor, NodeRecord, StepRecord
+    from stowage.training.steps import Recording
+
+KIND_BY_PHASE = {"forward": "activation", "loss": "activation", "backward": "activation_gradient",
            "update": "activation_gradient"}
 
 
 @dataclasses.dataclass
 class StorageRow:
+    """A row of the step file's table of storages; -1: there is no origin, or no parameter."""
+
     name: str
     kind: str
     persistence: str
     origin: int = -1
     parameter: int = -1
-    flags: dict = dataclasses.field(default_factory=dict)
+    flags: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Uses:
     """Where a step touches each storage: its first and last node, its maker, its readers' phases."""
 
-    def __init__(self, step, local):
-        self.last, self.maker, self.writers = {}, {}, {}
-        self.read_in = {}
+    def __init__(self, step: StepRecord, local: dict[int, int]) -> None:
+        self.last: dict[int, int] = {}
+        self.maker: dict[int, tuple[int, str]] = {}  # (node, position among its results)
+        self.writers: dict[int, list[int]] = {}
+        self.read_in: dict[int, set[str]] = {}
         for index, node in enumerate(step.nodes):
             for view in node.reads:
                 if view.storage in local:
@@ -34,9 +47,9 @@ class Uses:
                     self.writers.setdefault(view.storage, []).append(index)
 
 
-def result_positions(node):
+def result_positions(node: NodeRecord) -> list[str]:
     """A position or name for each of the node's writes."""
-    words = []
+    words: list[str] = []
     for word in node.results.split(","):
         name, _, count = word.partition(":")
         if ".." in name:
@@ -50,24 +63,25 @@ def result_positions(node):
 class Classifier:
     """Gives every storage of a step its row. `names` makes them unique."""
 
-    def __init__(self, recording, step, storages, names, node_names):
+    def __init__(self, recording: Recording, step: StepRecord, storages: StepStorages, names: Names,
+                 node_names: list[str]) -> None:
         self.recording, self.step, self.storages = recording, step, storages
         self.names, self.node_names = names, node_names
         self.uses = Uses(step, storages.local)
         self.saved = {row.storage for row in step.saved}
-        self.parameters = {}
+        self.parameters: dict[int, tuple[int, ModelTensor]] = {}
         for index, row in enumerate((*recording.parameters, *recording.buffers)):
-            self.parameters.setdefault(row[4].storage, (index, row))
-        self.by_name = {row[0]: index for index, row in enumerate(recording.parameters)}
+            self.parameters.setdefault(row.view.storage, (index, row))
+        self.by_name = {row.name: index for index, row in enumerate(recording.parameters)}
         self.gradients = {view.storage: name for name, view in step.gradients.items()}
         self.kept = {view.storage for view in (*step.losses, *([step.output] if step.output else []))}
 
-    def rows(self, input_names):
+    def rows(self, input_names: list[str]) -> list[StorageRow]:
         """StorageRow of each of the step's storages, in order."""
         input_name = dict(zip((view.storage for view in self.step.inputs), input_names))
         return [self.row(number, input_name) for number in self.storages.numbers]
 
-    def row(self, number, input_name):
+    def row(self, number: int, input_name: dict[int, str]) -> StorageRow:
         if number in self.parameters:
             return self.parameter_row(number)
         if number in self.storages.inputs:
@@ -77,16 +91,16 @@ class Classifier:
             return self.made_row(number)
         return self.lasting_row(number)
 
-    def parameter_row(self, number):
+    def parameter_row(self, number: int) -> StorageRow:
         index, row = self.parameters[number]
         flags = {"carries_over": True} if number in self.uses.writers else {}
-        return StorageRow(self.names.unique(row[0]), "buffer" if row[3] == "buffer" else "parameter",
+        return StorageRow(self.names.unique(row.name), "buffer" if row.kind == "buffer" else "parameter",
                           "persistent", parameter=index, flags=flags)
 
-    def lasting_row(self, number):
-        """What was there before the step and is after it: state, gradients that are zeroed in
-        place, and tensors that somebody keeps."""
-        flags = {"carries_over": True} if number in self.uses.writers else {}
+    def lasting_row(self, number: int) -> StorageRow:
+        """The row of a storage that exists before the step and after it: optimizer state, a gradient
+        that is zeroed in place, or a tensor that the user's code keeps."""
+        flags: dict[str, Any] = {"carries_over": True} if number in self.uses.writers else {}
         if number in self.step.optimizer_state:
             name, owner = self.step.optimizer_state[number]
             if number in self.recording.model_state:
@@ -103,7 +117,7 @@ class Classifier:
                               parameter=self.by_name.get(owner, -1), flags=flags)
         return StorageRow(self.names.unique("kept"), "buffer", "persistent", flags=flags)
 
-    def made_row(self, number):
+    def made_row(self, number: int) -> StorageRow:
         index, position = self.uses.maker[number]
         node = self.step.nodes[index]
         flags = self.end_of_life(number)
@@ -119,9 +133,9 @@ class Classifier:
         return StorageRow(self.names.unique(name), self.kind_of_made(number, node), "transient",
                           flags=flags)
 
-    def kind_of_made(self, number, node):
+    def kind_of_made(self, number: int, node: NodeRecord) -> str:
         if node.phase in ("backward", "update"):
-            return "activation" if node.recomputed else MADE_IN[node.phase]
+            return "activation" if node.recomputed else KIND_BY_PHASE[node.phase]
         if node.kernel == "aten::_to_copy" and any(
                 view.storage in self.parameters for view in node.reads):
             return "parameter_copy"  # in autocast's lower format
@@ -132,9 +146,9 @@ class Classifier:
             return "saved_auxiliary"
         return "activation"
 
-    def end_of_life(self, number):
-        """What keeps it after its last use: a variable to the step's end or until it is assigned
-        again in the next."""
+    def end_of_life(self, number: int) -> dict[str, Any]:
+        """Flags of a storage that a variable keeps after its last use: to the step's end, or until the
+        next step assigns the variable again."""
         died = self.recording.storages[number].died
         if died is not None and died.step == self.step.index:
             return {}
@@ -142,8 +156,8 @@ class Classifier:
             return {"replaced_after": min(died.node, len(self.step.nodes) - 1)}
         return {"held_to_end": True}
 
-    def held(self, number):
-        """The node up to which it is kept though that node does not read it; None: there is none."""
+    def held(self, number: int) -> int | None:
+        """The node after which the storage is freed, if that is later than its last use; else None."""
         died = self.recording.storages[number].died
         if number not in self.storages.made or died is None or died.step != self.step.index:
             return None

@@ -1,12 +1,21 @@
-"""What a step file says that no tensor does."""
+"""What a step file says of the recording as a whole: model, precision, optimizer, settings."""
+
+from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from stowage.document.settings import optimizer_settings, step_settings
+
+if TYPE_CHECKING:
+    from stowage.training.function_step import FunctionStep
+    from stowage.training.model_step import ModelStep
 
 
 @dataclasses.dataclass
 class Description:
+    """The recording's settings."""
+
     name: str
     source: str
     torch_version: str
@@ -14,14 +23,15 @@ class Description:
     training: bool
     micro_batches: int
     seq: int | None
-    input_names: list
-    optimizer: tuple  # name, settings, implementation, whether the reader's table has the name
-    capability: tuple
+    input_names: list[str]
+    # name, settings, implementation, whether the reader's table has the name
+    optimizer: tuple[str, dict[str, Any], str, bool]
+    capability: tuple[int, int]
     layout: str
-    warnings: list
+    warnings: list[dict[str, str]]
     repeatable: bool  # the step of one micro-batch may be repeated
 
-    def settings(self, graph):
+    def settings(self, graph: dict[str, Any]) -> dict[str, Any]:
         import torch
 
         persists = any(row[1] == "gradient" and row[2] == "persistent" for row in graph["storages"])
@@ -31,8 +41,8 @@ class Description:
                              "to_zero" if persists else "to_none", self.layout, self.capability)
 
 
-def input_names(step):
-    """A name for each input tensor on the device, in their order."""
+def input_names(step: ModelStep | FunctionStep) -> list[str]:
+    """A name for each input tensor on the device, in the order of arguments, keywords and target."""
     import torch
     from torch.utils._pytree import tree_flatten_with_path
 

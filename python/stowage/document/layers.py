@@ -1,17 +1,26 @@
 """The list of layers: leaf modules in the order of their first calls, as `stowage summary` prints
 them, with what each computes and what it keeps for backward."""
 
-from stowage.document.affine import NotAffine
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stowage.document.affine import Affine, NotAffine
+
+if TYPE_CHECKING:
+    from stowage.document.assemble import Assembly
+    from stowage.document.classes import StorageRow
 
 
-def layer_rows(assembly, rows):
+def layer_rows(assembly: Assembly,
+               rows: list[StorageRow]) -> tuple[list[list[Any]], int | list[int] | None]:
     """(rows [name, operator, shape, parameters, flops, saved bytes], bytes of all results)."""
     tables, affine = assembly.tables, assembly.affine
     several = [step.layers for step in assembly.steps]
     flops, saved = sums(assembly, rows)
     table, result = [], None
     for name, (kind, _, parameters) in several[0].items():
-        shapes = [layers[name][1] for layers in several if name in layers]
+        shapes = [layers[name].shape for layers in several if name in layers]
         if len(shapes) < len(several):
             continue
         try:
@@ -23,16 +32,19 @@ def layer_rows(assembly, rows):
     return table, result
 
 
-def fitted(affine, sums_by_layer, name, count):
+def fitted(affine: Affine, sums_by_layer: dict[str, list[int]], name: str,
+           count: int) -> int | list[int]:
     values = sums_by_layer.get(name, (0,) * count)
     size = affine.fit(tuple(values))
     return size if size is not None else values[0]
 
 
-def sums(assembly, rows):
+def sums(assembly: Assembly,
+         rows: list[StorageRow]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """({layer: FLOPs of its forward}, {layer: bytes that it keeps and that only it made}), each a
     tuple with a number for each batch."""
-    flops, saved = {}, {}
+    flops: dict[str, list[int]] = {}
+    saved: dict[str, list[int]] = {}
     for batch, (step, storages) in enumerate(zip(assembly.steps, assembly.storages)):
         count = len(assembly.steps)
         for node in step.nodes:

@@ -1,28 +1,37 @@
-"""What of a step is there once for each micro-batch, so that a step of one can be repeated
-(docs/step-file.md, "Micro-batches"). Only of steps that stowage's own loop ran: what a user's function
-does between forward and update it alone knows."""
+"""The part of a step that each micro-batch runs again (docs/step-file.md, "Micro-batches"). It is
+written only for steps of stowage's own loop: what a user's function does between forward and update
+cannot be known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stowage.document.assemble import Assembly
+    from stowage.document.classes import StorageRow
 
 
 class MicroBatch:
     """Reads an assembly's described step, in the numbers of its graph."""
 
-    def __init__(self, assembly, rows):
+    def __init__(self, assembly: Assembly, rows: list[StorageRow]) -> None:
         self.assembly, self.rows = assembly, rows
         self.step, self.local = assembly.step, assembly.local
         self.end = next((index for index, node in enumerate(self.step.nodes)
                          if node.phase == "update"), len(self.step.nodes))
 
-    def member(self):
-        """The graph's `micro_batch`, or None where the step has no such part."""
+    def graph_entry(self) -> dict[str, Any] | None:
+        """The graph's entry `micro_batch`, or None where update kernels run between the others."""
         if any(node.phase != "update" for node in self.step.nodes[self.end:]):
             return None
         arrivals, first_only = self.arrivals()
         return {"nodes": [0, self.end], "storages": self.storages(), "first_only": first_only,
                 "arrivals": arrivals, "variables": self.variables()}
 
-    def storages(self):
+    def storages(self) -> list[int]:
         """[first, end): the inputs, and what forward and backward make."""
-        first = min((self.local[view.storage] for view in self.step.inputs), default=None)
+        inputs = [self.local[view.storage] for view in self.step.inputs]
+        first = min(inputs, default=None)
         end = first if first is not None else len(self.rows)
         makers = self.assembly.makers
         for number in self.assembly.storages[0].numbers:
@@ -31,11 +40,11 @@ class MicroBatch:
             if in_part:
                 end = max(end, self.local[number] + 1)
                 first = self.local[number] if first is None else first
-        return [first, end]
+        return [end if first is None else first, end]
 
-    def arrivals(self):
+    def arrivals(self) -> tuple[list[list[Any]], list[int]]:
         """(rows of `arrivals` in the order of their nodes, `first_only`)."""
-        names = [row[0] for row in self.assembly.recording.parameters]
+        names = [row.name for row in self.assembly.recording.parameters]
         rows, first_only = [], []
         for parameter, name in enumerate(names):
             view = self.step.gradients.get(name)
@@ -55,8 +64,8 @@ class MicroBatch:
                          self.rows[self.local[view.storage]].origin])
         return sorted(rows, key=lambda row: row[1]), sorted(set(first_only))
 
-    def variables(self):
-        """What the script's variables keep, in the order in which they are let go."""
+    def variables(self) -> list[list[Any]]:
+        """The storages that the script's variables keep, in the order in which they are released."""
         results = []
         for number in self.assembly.storages[0].numbers:
             flags = self.rows[self.local[number]].flags

@@ -1,14 +1,21 @@
 """Unique names."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stowage.trace.record import NodeRecord
+
 
 class Names:
     """Gives each name once: "relu", then "relu.2"."""
 
-    def __init__(self):
-        self.counts = {}
-        self.taken = set()
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.taken: set[str] = set()
 
-    def unique(self, name):
+    def unique(self, name: str) -> str:
         name = "".join(c for c in name if c.isprintable())[:4000] or "tensor"
         while True:
             count = self.counts[name] = self.counts.get(name, 0) + 1
@@ -18,11 +25,11 @@ class Names:
                 return candidate
 
 
-def short(kernel):
+def short(kernel: str) -> str:
     """"aten::add.Tensor" -> "add"."""
     return kernel.rpartition("::")[2].partition(".")[0]
 
 
-def node_name(node):
+def node_name(node: NodeRecord) -> str:
     """"layer1.0.conv1.convolution"; without a layer the phase stands in its place."""
     return f"{node.layer or node.phase}.{short(node.kernel)}"

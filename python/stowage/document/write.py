@@ -1,14 +1,17 @@
 """A step file's text, and the file."""
 
+from __future__ import annotations
+
 import json
+from typing import Any
 
 from stowage.errors import StowageError
-from stowage.whole_file import write_whole
+from stowage.whole_file import StrPath, write_whole
 
 LARGEST_BYTES = 64 * 2 ** 20  # that the reader takes
 
 
-def text_of(document):
+def text_of(document: dict[str, Any]) -> str:
     """JSON with a table's row a line."""
     lines = []
     for key, value in document.items():
@@ -16,7 +19,7 @@ def text_of(document):
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def value_text(value, key):
+def value_text(value: Any, key: str) -> str:
     if key in ("step", "evaluation"):
         members = [f"  {json.dumps(name)}: {value_text(part, name)}" for name, part in value.items()]
         return "{\n" + ",\n".join(members) + "\n }"
@@ -25,12 +28,13 @@ def value_text(value, key):
     return compact(value)
 
 
-def compact(value):
+def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def write(document, path):
-    """Write the file; StowageError where it cannot be."""
+def write(document: dict[str, Any], path: StrPath) -> None:
+    """Writes the file. Raises StowageError where it cannot be written, or would be larger than the
+    program reads."""
     text = text_of(document)
     if len(text) > LARGEST_BYTES:  # json.dumps writes ASCII
         raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",

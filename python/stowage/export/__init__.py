@@ -2,13 +2,27 @@
 
     text = stowage.export.export(source)      # a stowage.sources.Source
 
-capture.py traces the model, layers.py and operators/ turn ATen's operations into the catalogue's
-layers, tree.py and optional.py find the module hierarchy again, blocks.py and arguments.py what is
-equal in it, yaml_text.py and describe.py write it down.
+    describe.py    the whole of an export
+    capture.py     traces the model: ATen operations, with sizes in batch and sequence (sizes.py)
+    convert.py     operations to layers, by the rules of operators/, which call layers.py
+    catalogue.py   which layers there are, and what their attributes' defaults are
+    tree.py        the module hierarchy around the layers; optional.py: layers that some blocks lack
+    blocks.py      modules of one structure; arguments.py, sequences.py: the numbers that differ
+    yaml_text.py   the text; shared_defaults.py: attributes that most layers have alike
+    command.py     `python -m stowage export`
 """
 
+from __future__ import annotations
 
-def export(source, other_seq=None):
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stowage.sources.source import Example, Source
+
+
+def export(source: Source, other_seq: tuple[int, Callable[[int], Example]] | None = None) -> str:
     """The description's text of a Source; StowageError where it cannot be one."""
     from .describe import converted, description  # not before: they need torch, and help does not
 

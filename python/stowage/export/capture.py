@@ -6,8 +6,10 @@ autograd would save is what it saves in the user's own loop. It is traced once a
 the graphs must be the same but for numbers, which become Sizes (sizes.py).
 
 Values have no data. A module that only passes its input on in this configuration (stochastic depth
-at rate 0) leaves no operation; `PASSES_ON` marks them, so that chains of equal modules stay equal.
+at rate 0) leaves no operation; `IDENTITY_MODULES` marks them, so that chains of equal modules stay equal.
 """
+
+from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -15,6 +17,7 @@ import io
 import logging
 import os
 import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
 from unittest import mock
 
 import torch
@@ -23,7 +26,15 @@ from stowage.errors import StowageError
 
 from . import sizes
 
-PASSES_ON = ("DropPath", "StochasticDepth")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from .sizes import Dimension, Point, Shape
+
+Inputs: TypeAlias = tuple[Any, ...] | dict[str, Any]  # of a model: arguments, or keywords
+Scopes: TypeAlias = tuple[tuple[str, str], ...]  # (path, class name) of modules, outermost first
+
+IDENTITY_MODULES = ("DropPath", "StochasticDepth")
 
 
 class NotExportable(StowageError):
@@ -36,14 +47,14 @@ class Value:
     is the module path of a parameter or buffer, the argument's name of an input."""
 
     kind: str
-    shape: tuple
+    shape: Shape
     dtype: str
     name: str = ""
-    producer: "Operation | None" = None
+    producer: Operation | None = None
     index: int = 0
     frozen: bool = False  # a parameter that is not trained
-    order: tuple = ()  # axes of more than one element, outermost in memory first
-    readers: list = dataclasses.field(default_factory=list)
+    order: tuple[int, ...] = ()  # axes of more than one element, outermost in memory first
+    readers: list[Operation] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(eq=False)
@@ -53,40 +64,42 @@ class Operation:
 
     name: str
     overload: str
-    arguments: dict
-    outputs: list
-    scopes: tuple
+    arguments: dict[str, Any]
+    outputs: list[Value]
+    scopes: Scopes
 
-    def inputs(self):
+    def inputs(self) -> list[Value]:
         return values_in(self.arguments)
 
     @property
-    def path(self):
+    def path(self) -> str:
         return self.scopes[-1][0] if self.scopes else ""
 
 
 @dataclasses.dataclass
 class Captured:
-    operations: list
-    inputs: list  # Values
-    outputs: list  # Values
-    parameters: dict  # name -> Value
-    buffers: dict
-    unexplained: list  # paths of operations whose sizes are no sums of symbols
+    """A traced model."""
+
+    operations: list[Operation]
+    inputs: list[Value]
+    outputs: list[Value]
+    parameters: dict[str, Value]  # by name
+    buffers: dict[str, Value]
+    unexplained: list[str]  # paths of operations whose sizes are no sums of symbols
 
 
-def order_of(tensor):
+def order_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """The order in which the tensor's axes lie in memory."""
     axes = [axis for axis, size in enumerate(tensor.shape) if size != 1]
     return tuple(sorted(axes, key=lambda axis: -tensor.stride(axis)))
 
 
-def lie_alike(a, b):
+def same_memory_format(a: Value, b: Value) -> bool:
     """Whether a sum of the two lies in memory the same way, whichever stands first."""
     return a.shape != b.shape or not a.order or not b.order or a.order == b.order
 
 
-def values_in(tree):
+def values_in(tree: Any) -> list[Value]:
     if isinstance(tree, Value):
         return [tree]
     if isinstance(tree, dict):
@@ -97,10 +110,16 @@ def values_in(tree):
 
 
 @contextlib.contextmanager
-def as_eager():
+def as_eager() -> Iterator[None]:
     """While active, code that asks whether it is being traced is told no, as in a training loop;
     and transformers finds no packed sequences in position ids, which have no values here."""
-    no = lambda *_: False
+
+    def no(*_arguments: object) -> bool:
+        return False
+
+    def nothing(*_arguments: object) -> None:
+        return None
+
     with contextlib.ExitStack() as stack:
         for name in ("is_compiling", "is_dynamo_compiling", "is_exporting"):
             if hasattr(torch.compiler, name):
@@ -108,18 +127,18 @@ def as_eager():
         masks = sys.modules.get("transformers.masking_utils")
         for name in ("is_tracing", "find_packed_sequence_indices"):
             if hasattr(masks, name):
-                answer = no if name == "is_tracing" else lambda *_: None
+                answer = no if name == "is_tracing" else nothing
                 stack.enter_context(mock.patch.object(masks, name, answer))
         yield
 
 
 @contextlib.contextmanager
-def marked(model):
-    """While active, modules of PASSES_ON at rate 0 leave an aten.alias."""
+def marking_identities(model: torch.nn.Module) -> Iterator[None]:
+    """While active, modules of IDENTITY_MODULES at rate 0 leave an aten.alias."""
     changed = []
     for module in model.modules():
         rate = getattr(module, "drop_prob", getattr(module, "p", None))
-        if type(module).__name__ in PASSES_ON and not rate and "forward" not in vars(module):
+        if type(module).__name__ in IDENTITY_MODULES and not rate and "forward" not in vars(module):
             module.forward = torch.ops.aten.alias.default
             changed.append(module)
     try:
@@ -130,7 +149,7 @@ def marked(model):
 
 
 @contextlib.contextmanager
-def without_dumps():
+def without_dumps() -> Iterator[None]:
     """While active, what is written to stderr is left out, unless STOWAGE_TRACEBACK asks for it:
     torch.export dumps the graph there before it raises."""
     if os.environ.get("STOWAGE_TRACEBACK"):
@@ -145,36 +164,38 @@ def without_dumps():
         logging.disable(disabled)
 
 
-def traced(model, inputs):
+def traced(model: torch.nn.Module, inputs: Inputs) -> torch.export.ExportedProgram:
     """The exported program for the given example inputs (a tuple, or a dict of keywords)."""
     arguments = (inputs, None) if isinstance(inputs, tuple) else ((), inputs)
-    with marked(model), as_eager(), without_dumps():
+    with marking_identities(model), as_eager(), without_dumps():
         return torch.export.export(model, *arguments, strict=False)
 
 
-def capture(model, example, points):
+def capture(model: torch.nn.Module, example: Callable[[int, int], Inputs],
+            points: Sequence[Point]) -> Captured:
     """`example(batch, seq)` gives the inputs at a point; returns Captured."""
     programs = [traced(model, example(*point)) for point in points]
-    return Joined(model, programs, tuple(points)).captured
+    return JoinedGraphs(model, programs, tuple(points)).captured
 
 
-def dtype_name(tensor):
+def dtype_name(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-class Joined:
+class JoinedGraphs:
     """Walks the graphs of all points side by side."""
 
-    def __init__(self, model, programs, points):
+    def __init__(self, model: torch.nn.Module, programs: list[torch.export.ExportedProgram],
+                 points: tuple[Point, ...]) -> None:
         self.points = points
-        self.values = {}  # node of the first graph -> Value, or list of Values
+        self.values: dict[torch.fx.Node, Any] = {}  # of the first graph: a Value, or a list of them
         self.captured = Captured([], [], [], {}, {}, [])
         self.signature = programs[0].graph_signature
         self.specs = {spec.arg.name: spec for spec in self.signature.input_specs}
         self.path = ""
         tensors = [*model.named_parameters(remove_duplicate=False),
                    *model.named_buffers(remove_duplicate=False)]
-        names = {}
+        names: dict[int, str] = {}
         self.first_name = {name: names.setdefault(id(tensor), name) for name, tensor in tensors}
         self.frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
         graphs = [list(program.graph.nodes) for program in programs]
@@ -183,17 +204,17 @@ class Joined:
         for nodes in zip(*graphs):
             getattr(self, nodes[0].op)(nodes)
 
-    def shape_of(self, tensors):
+    def shape_of(self, tensors: Sequence[torch.Tensor]) -> Shape:
         return tuple(self.number(at) for at in zip(*(t.shape for t in tensors)))
 
-    def number(self, numbers):
+    def number(self, numbers: Sequence[int]) -> Dimension:
         size = sizes.size_of(tuple(int(n) for n in numbers), self.points)
         if size is None:
             self.captured.unexplained.append(self.path)
             return int(numbers[0])
         return size
 
-    def placeholder(self, nodes):
+    def placeholder(self, nodes: tuple[torch.fx.Node, ...]) -> None:
         node = nodes[0]
         spec = self.specs[node.name]
         kind = {"PARAMETER": "parameter", "BUFFER": "buffer",
@@ -217,13 +238,13 @@ class Joined:
         elif kind == "input":
             self.captured.inputs.append(value)
 
-    def get_attr(self, nodes):
+    def get_attr(self, nodes: tuple[torch.fx.Node, ...]) -> None:
         tensor = nodes[0].meta.get("val")
         if isinstance(tensor, torch.Tensor):
             self.values[nodes[0]] = Value("constant", tuple(tensor.shape), dtype_name(tensor),
                                           str(nodes[0].target))
 
-    def call_function(self, nodes):
+    def call_function(self, nodes: tuple[torch.fx.Node, ...]) -> None:
         node = nodes[0]
         if "getitem" in str(node.target):
             self.values[node] = self.values[node.args[0]][node.args[1]]
@@ -243,7 +264,7 @@ class Joined:
             value.readers.append(operation)
         self.captured.operations.append(operation)
 
-    def results(self, operation, nodes):
+    def results(self, operation: Operation, nodes: tuple[torch.fx.Node, ...]) -> Any:
         results = [n.meta.get("val") for n in nodes]
         several = isinstance(results[0], (list, tuple))
         rows = list(zip(*results)) if several else [results]
@@ -252,9 +273,12 @@ class Joined:
                 operation.outputs.append(Value("result", self.shape_of(tensors),
                                                dtype_name(tensors[0]), "", operation, index,
                                                order=order_of(tensors[0])))
-        return operation.outputs if several else (operation.outputs or [None])[0]
+        if several:
+            return operation.outputs
+        return operation.outputs[0] if operation.outputs else None
 
-    def bound(self, schema, nodes):
+    def bound(self, schema: torch.FunctionSchema,
+              nodes: tuple[torch.fx.Node, ...]) -> dict[str, Any]:
         """The arguments by name, with the schema's defaults."""
         result = {}
         for position, argument in enumerate(schema.arguments):
@@ -268,7 +292,7 @@ class Joined:
             result[argument.name] = self.joined(given)
         return result
 
-    def joined(self, given):
+    def joined(self, given: Sequence[Any]) -> Any:
         first = given[0]
         if isinstance(first, torch.fx.Node):
             return self.values.get(first)
@@ -278,13 +302,13 @@ class Joined:
             return self.number(given)
         return first
 
-    def output(self, nodes):
+    def output(self, nodes: tuple[torch.fx.Node, ...]) -> None:
         for node in tensors_of(nodes[0].args):
             if isinstance(self.values.get(node), Value):
                 self.captured.outputs.append(self.values[node])
 
 
-def tensors_of(tree):
+def tensors_of(tree: Any) -> list[torch.fx.Node]:
     if isinstance(tree, torch.fx.Node):
         return [tree]
     if isinstance(tree, dict):

@@ -9,20 +9,26 @@ SOURCE is torchvision:NAME, timm:NAME, transformers:NAME or FILE.py:FUNCTION. Op
 catalogue of layers lacks are all named at once, with their modules; `record` takes any.
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any
 
-from stowage.command_line.own_code import failed
+from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.sources import SourceOptions, resolve
 from stowage.sources.source import import_library
 from stowage.whole_file import check_place, write_whole
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 SUMMARY = "write a model's layers as a description"
 LOSSES = ("cross_entropy", "mse", "l1", "bce", "bce_with_logits")
 
 
-def add_options(parser):
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE")
     parser.add_argument("-o", "--output", required=True, metavar="FILE",
                         help="the description; '-' for standard output")
@@ -35,7 +41,7 @@ def add_options(parser):
                         help="the loss of the output [the source's own, cross_entropy]")
 
 
-def positive(text):
+def positive(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
@@ -45,7 +51,7 @@ def positive(text):
     return number
 
 
-def loss_function(name):
+def loss_function(name: str) -> Callable[..., Any]:
     """(output, target) -> the loss. Without a target, one of the output's shape is an input."""
     import torch
     import torch.nn.functional as functional
@@ -54,18 +60,19 @@ def loss_function(name):
 
     if name == "cross_entropy":
         return class_loss
-    function = {"mse": functional.mse_loss, "l1": functional.l1_loss,
-                "bce": functional.binary_cross_entropy,
-                "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
+    function: Callable[..., Any] = {
+        "mse": functional.mse_loss, "l1": functional.l1_loss,
+        "bce": functional.binary_cross_entropy,
+        "bce_with_logits": functional.binary_cross_entropy_with_logits}[name]
 
-    def loss(output, target):
+    def loss(output: Any, target: Any) -> Any:
         found = first_tensor(output)
         return function(found, torch.zeros_like(found) if target is None else target)
 
     return loss
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     if options.output != "-":
         check_place(options.output)
     import_library("torch")
@@ -74,7 +81,7 @@ def run(options):
     except StowageError:
         raise
     except Exception as error:
-        raise failed(error, options.source) from error
+        raise user_code_error(error, options.source) from error
     if options.output == "-":
         sys.stdout.write(text)
     else:
@@ -82,7 +89,7 @@ def run(options):
     return 0
 
 
-def text_of(options):
+def text_of(options: argparse.Namespace) -> str:
     """The description's text."""
     import dataclasses
 

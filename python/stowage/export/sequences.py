@@ -4,14 +4,20 @@
 of each instance, and what makes of their texts the expression. The same form serves all instances.
 """
 
-import functools
+from __future__ import annotations
 
-from .blocks import ANY, Atom
+import functools
+from collections.abc import Callable
+from typing import TypeAlias
+
+from .blocks import ANY, Atom, Row
+
+SequenceForm: TypeAlias = tuple[list[Row], Callable[..., str]]
 
 TOLERANCE = 1e-9
 
 
-def sequence_form(sequences):
+def sequence_form(sequences: list[Row]) -> SequenceForm:
     for form in (constant, first_and_others, alternating, linear):
         found = form(sequences)
         if found is not None:
@@ -19,7 +25,7 @@ def sequence_form(sequences):
     return runs(sequences)
 
 
-def one_of(atoms):
+def one_of(atoms: Row) -> Atom | None:
     """The one number that the atoms are; None where they differ; ANY where none is known."""
     known = {a for a in atoms if a is not ANY}
     if not known:
@@ -27,26 +33,34 @@ def one_of(atoms):
     return known.pop() if len(known) == 1 else None
 
 
-def constant(sequences):
+def numbers_of(sequences: list[Row]) -> Row | None:
+    """The one number of each sequence, ANY of an empty one; None where a sequence has several."""
     row = [one_of(s) for s in sequences]
-    return None if None in row else ([row], lambda text: text)
+    known = [atom for atom in row if atom is not None]
+    return known if len(known) == len(row) else None
 
 
-def first_and_others(sequences):
-    first, others = [s[0] for s in sequences], [one_of(s[1:]) for s in sequences]
-    if None in others:
+def constant(sequences: list[Row]) -> SequenceForm | None:
+    row = numbers_of(sequences)
+    return None if row is None else ([row], lambda text: text)
+
+
+def first_and_others(sequences: list[Row]) -> SequenceForm | None:
+    first, others = [s[0] for s in sequences], numbers_of([s[1:] for s in sequences])
+    if others is None:
         return None
     return [first, others], functools.partial(choice, "index == 0", "index != 0")
 
 
-def alternating(sequences):
-    even, odd = [one_of(s[::2]) for s in sequences], [one_of(s[1::2]) for s in sequences]
-    if None in even or None in odd:
+def alternating(sequences: list[Row]) -> SequenceForm | None:
+    even = numbers_of([s[::2] for s in sequences])
+    odd = numbers_of([s[1::2] for s in sequences])
+    if even is None or odd is None:
         return None
     return [even, odd], functools.partial(choice, "index % 2 == 0", "index % 2 == 1")
 
 
-def choice(condition, otherwise, a, b):
+def choice(condition: str, otherwise: str, a: str, b: str) -> str:
     if a == b:
         return a
     if (a, b) == ("true", "false"):
@@ -56,7 +70,7 @@ def choice(condition, otherwise, a, b):
     return f"{a} if {condition} else {b}"
 
 
-def linear(sequences):
+def linear(sequences: list[Row]) -> SequenceForm | None:
     starts, steps = [], []
     for sequence in sequences:
         known = [(n, a.value) for n, a in enumerate(sequence) if a is not ANY]
@@ -73,30 +87,31 @@ def linear(sequences):
         start = low - m * step
         if any(abs(start + k * step - v) > TOLERANCE for k, v in known):
             return None
-        starts.append(tidy(start))
-        steps.append(tidy(step))
+        starts.append(rounded_atom(start))
+        steps.append(rounded_atom(step))
     return [starts, steps], lambda a, b: f"{b} * index" if a == "0" else f"{a} + {b} * index"
 
 
-def tidy(number):
+def rounded_atom(number: int | float) -> Atom:
     return Atom(0 if abs(number) < TOLERANCE else
                 round(number, 10) if isinstance(number, float) else number)
 
 
-def runs(sequences):
+def runs(sequences: list[Row]) -> SequenceForm:
     """Nested choices at the places where some instance's number changes."""
     longest = max(map(len, sequences))
     breaks = sorted({n for s in sequences for n in range(1, len(s))
                      if one_of(s[n - 1:n + 1]) is None}) + [longest]
-    rows, start = [], 0
-    for end in breaks:
-        rows.append([one_of(s[start:end]) if s[start:end] else ANY for s in sequences])
-        start = end
-    if any(None in row for row in rows):
+    rows: list[Row] = []
+    for start, end in zip([0, *breaks], breaks):
+        row = numbers_of([s[start:end] for s in sequences])
+        if row is not None:
+            rows.append(row)
+    if len(rows) < len(breaks):
         breaks = list(range(1, longest + 1))
         rows = [[s[n] if n < len(s) else ANY for s in sequences] for n in range(longest)]
 
-    def write(*texts):
+    def write(*texts: str) -> str:
         return "".join(f"{text} if index < {end} else "
                        for text, end in zip(texts[:-1], breaks)) + texts[-1]
 

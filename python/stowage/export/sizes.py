@@ -5,8 +5,11 @@ a sum of terms, each a whole number times a product of the symbols. What no such
 kept as the number at the first point, and `Sizes.unexplained` says where.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
+from typing import TypeAlias, cast
 
 SYMBOLS = ("", "batch", "seq", "batch * seq", "seq * seq", "batch * seq * seq")
 
@@ -15,25 +18,35 @@ SYMBOLS = ("", "batch", "seq", "batch * seq", "seq * seq", "batch * seq * seq")
 class Size:
     """`terms` are (symbol, factor) in the order of SYMBOLS, without those of factor 0."""
 
-    terms: tuple
+    terms: tuple[tuple[str, int], ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return " + ".join(written_term(symbol, factor) for symbol, factor in self.terms) or "0"
 
 
-def written_term(symbol, factor):
+Dimension: TypeAlias = int | Size  # an extent of an axis
+Shape: TypeAlias = tuple[Dimension, ...]
+Point: TypeAlias = tuple[int, int]  # (batch, tokens of a sequence; 0: there is none)
+
+
+def fixed(shape: Shape) -> tuple[int, ...]:
+    """The shape of a parameter or buffer: plain numbers."""
+    return cast("tuple[int, ...]", shape)
+
+
+def written_term(symbol: str, factor: int) -> str:
     if not symbol:
         return str(factor)
     return symbol if factor == 1 else f"{factor} * {symbol}"
 
 
-def value_at(symbol, point):
+def value_at(symbol: str, point: Point) -> int:
     batch, seq = point
     return {"": 1, "batch": batch, "seq": seq, "batch * seq": batch * seq, "seq * seq": seq * seq,
             "batch * seq * seq": batch * seq * seq}[symbol]
 
 
-def single_term(numbers, points):
+def single_term(numbers: tuple[int, ...], points: tuple[Point, ...]) -> Size | None:
     """The number as one symbol times a factor, if it is that at every point."""
     for symbol in SYMBOLS:
         at = [value_at(symbol, point) for point in points]
@@ -44,7 +57,7 @@ def single_term(numbers, points):
     return None
 
 
-def two_terms(numbers, points):
+def two_terms(numbers: tuple[int, ...], points: tuple[Point, ...]) -> Size | None:
     """The number as a symbol's multiple and another's: `seq + 1`, `batch * seq + batch`."""
     for i, first in enumerate(SYMBOLS):
         for second in SYMBOLS[i + 1:]:
@@ -66,7 +79,7 @@ def two_terms(numbers, points):
 
 
 @functools.cache
-def size_of(numbers, points):
+def size_of(numbers: tuple[int, ...], points: tuple[Point, ...]) -> Dimension | None:
     """An int where the numbers of all points are the same, else a Size, else None."""
     if len(set(numbers)) == 1:
         return numbers[0]

@@ -6,10 +6,18 @@ that are never called but hold others (nn.ModuleList) become Groups too, where w
 together.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
+from typing import TYPE_CHECKING
 
 from .layers import Layer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .capture import Value
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
@@ -23,43 +31,45 @@ class Item:
     absent: bool = False  # the group lacks it, and others like it do not (optional.py)
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         return self.layer.operator
 
-    def inputs(self):
+    def inputs(self) -> list[Value]:
         return self.layer.inputs
 
-    def outputs(self):
+    def outputs(self) -> list[Value]:
         return self.layer.outputs
 
 
 @dataclasses.dataclass(eq=False)
 class Group:
+    """One call of a module, or a container of modules that run together."""
+
     name: str
     kind: str  # the module's class
-    items: list
+    items: list[Item | Group]
     absent: bool = False
-    read: list = dataclasses.field(default_factory=list)  # Values from outside, in order
-    given: list = dataclasses.field(default_factory=list)  # Values that are read outside
+    read: list[Value] = dataclasses.field(default_factory=list)  # from outside, in order
+    given: list[Value] = dataclasses.field(default_factory=list)  # that are read outside
 
-    def inputs(self):
+    def inputs(self) -> list[Value]:
         return self.read
 
-    def outputs(self):
+    def outputs(self) -> list[Value]:
         return self.given
 
 
-def build(layers, parent):
+def build(layers: list[Layer], parent: str) -> Group:
     """The root Group; `parent` is the path of the module whose layers these are."""
     return Group("", "", grouped(layers, 0, parent))
 
 
-def grouped(layers, at, parent):
+def grouped(layers: list[Layer], at: int, parent: str) -> list[Item | Group]:
     """Items for layers whose first `at` scopes are the parent's and its parents'."""
-    items = []
-    for key, run in itertools.groupby(layers, key=lambda x: x.scopes[at] if at < len(x.scopes)
+    items: list[Item | Group] = []
+    for key, found in itertools.groupby(layers, key=lambda x: x.scopes[at] if at < len(x.scopes)
                                       else None):
-        run = list(run)
+        run = list(found)
         if key is None:
             items += [Item(layer.called, layer) for layer in run]
             continue
@@ -74,7 +84,7 @@ def grouped(layers, at, parent):
     return containers(items)
 
 
-def relative(path, parent):
+def relative(path: str, parent: str) -> str:
     """The path below its parent's, without the mark of a second call."""
     path, parent = path.partition("@")[0], parent.partition("@")[0]
     if parent and path.startswith(parent + "."):
@@ -82,12 +92,12 @@ def relative(path, parent):
     return path if not parent else path.rpartition(".")[2]
 
 
-def containers(items):
+def containers(items: list[Item | Group]) -> list[Item | Group]:
     """Items named `blocks.0`, `blocks.1` gathered under a Group `blocks`, if they run together."""
-    result = []
-    for head, run in itertools.groupby(items, key=lambda x: x.name.partition(".")[0]
+    result: list[Item | Group] = []
+    for head, found in itertools.groupby(items, key=lambda x: x.name.partition(".")[0]
                                        if "." in x.name else None):
-        run = list(run)
+        run = list(found)
         others = [x for x in items if x not in run and x.name.partition(".")[0] == head]
         if head is None:
             result += run
@@ -102,11 +112,11 @@ def containers(items):
     return result
 
 
-def mark_ends(root, read_at_the_end):
+def mark_ends(root: Group, read_at_the_end: Sequence[Value]) -> None:
     """Fills `read` and `given` of every group."""
-    readers = {}
+    readers: dict[Value, list[list[Group]]] = {}  # the groups around each reader
 
-    def collect(group, path):
+    def collect(group: Group, path: list[Group]) -> None:
         for item in group.items:
             if isinstance(item, Group):
                 collect(item, path + [item])
@@ -116,7 +126,7 @@ def mark_ends(root, read_at_the_end):
 
     collect(root, [])
 
-    def settle(group, depth):
+    def settle(group: Group, depth: int) -> None:
         made, read = [], []
         for item in group.items:
             if isinstance(item, Group):
@@ -128,8 +138,12 @@ def mark_ends(root, read_at_the_end):
         group.read = read
         if group is root:
             return
-        outside = lambda value: value in read_at_the_end or any(
-            len(path) < depth or path[depth - 1] is not group for path in readers.get(value, []))
+
+        def outside(value: Value) -> bool:
+            return value in read_at_the_end or any(
+                len(path) < depth or path[depth - 1] is not group
+                for path in readers.get(value, []))
+
         group.given = [value for value in made if outside(value)] or made[-1:]
 
     settle(root, 0)

@@ -4,8 +4,15 @@ Scripts choose their device by torch.cuda.is_available(), autocast and GradScale
 off without one, and figures of memory are printed along the way: all of them find an answer.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
 
 PRETENDED_BYTES = 80 * 2 ** 30
 
@@ -13,7 +20,7 @@ PRETENDED_BYTES = 80 * 2 ** 30
 class DeviceProperties:
     """What torch.cuda.get_device_properties returns."""
 
-    def __init__(self, capability):
+    def __init__(self, capability: tuple[int, int]) -> None:
         self.major, self.minor = capability
         self.name = "pretended by stowage.record"
         self.total_memory = PRETENDED_BYTES
@@ -28,31 +35,31 @@ class DeviceProperties:
         self.gcnArchName = ""
 
 
-class Moment:
-    """A torch.cuda.Event or Stream: nothing takes time."""
+class FakeEvent:
+    """A torch.cuda.Event or Stream that measures no time."""
 
-    def __init__(self, *_arguments, **_options):
+    def __init__(self, *_arguments: Any, **_options: Any) -> None:
         self.device = None
 
-    def elapsed_time(self, _other):
+    def elapsed_time(self, _other: object) -> float:
         return 0.0
 
-    def query(self):
+    def query(self) -> bool:
         return True
 
-    def _nothing(self, *_arguments, **_options):
+    def _nothing(self, *_arguments: Any, **_options: Any) -> None:
         return None
 
     record = wait = synchronize = wait_stream = wait_event = record_event = _nothing
 
-    def __enter__(self):
+    def __enter__(self) -> FakeEvent:
         return self
 
-    def __exit__(self, *_error):
+    def __exit__(self, *_error: object) -> None:
         return None
 
 
-def answers(capability):
+def cuda_answers(capability: tuple[int, int]) -> dict[str, Any]:
     """{name in torch.cuda: what it is while a device is pretended}."""
     nothing = {name: lambda *_arguments, **_options: None
                for name in ("_lazy_init", "init", "synchronize", "empty_cache", "set_device",
@@ -73,14 +80,14 @@ def answers(capability):
         "is_bf16_supported": lambda *_arguments, **_options: capability >= (8, 0),
         "mem_get_info": lambda _device=None: (PRETENDED_BYTES, PRETENDED_BYTES),
         "memory_stats": lambda _device=None: {},
-        "Event": Moment, "Stream": Moment,
-        "current_stream": Moment, "default_stream": Moment,
+        "Event": FakeEvent, "Stream": FakeEvent,
+        "current_stream": FakeEvent, "default_stream": FakeEvent,
         "stream": lambda _stream: contextlib.nullcontext(),
         "device": lambda _device: contextlib.nullcontext(),
     }
 
 
-def accelerator_answers(torch):
+def accelerator_answers(torch: ModuleType) -> dict[str, Any]:
     """The same for torch.accelerator."""
     return {"is_available": lambda: True, "device_count": lambda: 1,
             "current_device_index": lambda: 0, "synchronize": lambda *_arguments: None,
@@ -88,12 +95,12 @@ def accelerator_answers(torch):
 
 
 @contextlib.contextmanager
-def cuda_module(capability):
+def cuda_module(capability: tuple[int, int]) -> Iterator[None]:
     """While active, torch.cuda answers for a device."""
     import torch
 
     with contextlib.ExitStack() as stack:
-        for module, replaced in ((torch.cuda, answers(capability)),
+        for module, replaced in ((torch.cuda, cuda_answers(capability)),
                                  (torch.accelerator, accelerator_answers(torch))):
             for name, answer in replaced.items():
                 if hasattr(module, name):

@@ -3,12 +3,20 @@
 Where a batch meets a fake tensor or goes to the device it becomes fake.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
 
 
 @contextlib.contextmanager
-def without_pretence():
+def real_tensors() -> Iterator[None]:
     """While active, tensors are made for real."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -18,20 +26,21 @@ def without_pretence():
 
 
 @contextlib.contextmanager
-def loaders_load():
+def real_data_loading() -> Iterator[None]:
+    """While active, data loaders make tensors for real."""
     import torch.utils.data as data
 
     original = data.DataLoader.__iter__
 
-    def iterate(loader):
+    def iterate(loader: torch.utils.data.DataLoader[Any]) -> Iterator[Any]:
         pinned, loader.pin_memory = loader.pin_memory, False  # there is no device to pin for
         try:
-            with without_pretence():
+            with real_tensors():
                 iterator = original(loader)
         finally:
             loader.pin_memory = pinned
         while True:
-            with without_pretence():
+            with real_tensors():
                 try:
                     batch = next(iterator)
                 except StopIteration:

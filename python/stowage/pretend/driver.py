@@ -16,11 +16,17 @@ PyTorch keeps the last function's pointer in a variable of its own, which is put
 Nothing else of CUDA is there, so that whatever would run on a GPU still fails.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
-from stowage.pretend.elf_slots import RememberedPointers, Slots, find_slots, loaded_libraries
+from stowage.pretend.elf_slots import RememberedPointers, Slots, address_of, find_slots, loaded_libraries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CUDA_LIBRARY = "libtorch_cuda.so"
 LIBRARIES = (CUDA_LIBRARY, "libtorch_cuda_linalg.so", "libtorch_python.so", "libc10_cuda.so",
@@ -44,7 +50,7 @@ MULTIPROCESSORS_AT = {12: 388, 13: 384}
 WARP_SIZE, A100_MULTIPROCESSORS = 32, 108
 
 
-def device_properties(capability, cuda_major):
+def device_properties(capability: tuple[int, int], cuda_major: int) -> ctypes.Array[ctypes.c_char]:
     """A cudaDeviceProp as far as the choices of kernels read it."""
     record = ctypes.create_string_buffer(PROPERTY_BYTES)
     major, minor = capability
@@ -60,7 +66,8 @@ class DynamicLibrary(ctypes.Structure):
     _fields_ = [("stays_open", ctypes.c_bool), ("handle", ctypes.c_void_p)]
 
 
-def open_library(this, name, alternative, _stays_open):
+def open_library(this: ctypes._Pointer[DynamicLibrary], name: bytes, alternative: bytes,
+                 _stays_open: bool) -> None:
     """at::DynamicLibrary's constructor; a library that is not there is the program itself, so that
     the driver's functions can be asked for where there is no driver."""
     this.contents.stays_open = True
@@ -73,7 +80,8 @@ def open_library(this, name, alternative, _stays_open):
     this.contents.handle = ctypes.CDLL(None)._handle
 
 
-def no_context(_device, flags, active):
+def no_context(_device: int, flags: ctypes._Pointer[ctypes.c_uint],
+               active: ctypes._Pointer[ctypes.c_uint]) -> int:
     """cuDevicePrimaryCtxGetState: success, and not active."""
     flags[0] = active[0] = 0
     return 0
@@ -82,10 +90,10 @@ def no_context(_device, flags, active):
 class Driver:
     """The answers. `installed()` puts them into the slots and takes them out again."""
 
-    def __init__(self, capability, cuda_major):
+    def __init__(self, capability: tuple[int, int], cuda_major: int) -> None:
         self.devices = 0
         self.properties = device_properties(capability, cuda_major)
-        self.remembered = None
+        self.remembered: RememberedPointers | None = None
         address = ctypes.addressof(self.properties)
         integer = ctypes.POINTER(ctypes.c_uint)
         self.context_state = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, integer, integer)(
@@ -103,18 +111,19 @@ class Driver:
                     self.find_symbol),
         }
 
-    def find_symbol(self, library, name):
+    def find_symbol(self, library: ctypes._Pointer[DynamicLibrary], name: bytes) -> int | None:
         """at::DynamicLibrary::sym"""
         if name.decode() == CONTEXT_STATE:
             if self.remembered is None:
                 self.remembered = RememberedPointers(loaded_libraries([CUDA_LIBRARY])[CUDA_LIBRARY])
-            return ctypes.cast(self.context_state, ctypes.c_void_p).value
+            return address_of(self.context_state)
         find = ctypes.CDLL(None).dlsym
         find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]
-        return find(library.contents.handle, name)
+        found: int | None = find(library.contents.handle, name)
+        return found
 
     @contextlib.contextmanager
-    def installed(self):
+    def installed(self) -> Iterator[Driver]:
         """While active, the libraries ask this object."""
         slots = Slots()
         try:
@@ -134,11 +143,11 @@ class Driver:
         finally:
             slots.restore()
             if self.remembered is not None:
-                self.remembered.restore(ctypes.cast(self.context_state, ctypes.c_void_p).value)
+                self.remembered.restore(address_of(self.context_state))
                 self.remembered = None
 
     @contextlib.contextmanager
-    def visible(self):
+    def visible(self) -> Iterator[None]:
         """While active, there are devices. It nests: a checkpointed region chooses its attention
         again within backward."""
         before, self.devices = self.devices, MORE_DEVICES_THAN_THE_GUARD_HAS

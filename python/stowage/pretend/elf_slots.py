@@ -7,11 +7,17 @@ writes other pointers there and `Slots.restore` the old ones. Nothing on disk is
 code. Pages that the linker made read-only (RELRO) are writable for the moment of the change.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import struct
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_PLTRELSZ, DT_STRTAB, DT_SYMTAB, DT_RELA, DT_RELASZ, DT_STRSZ = 2, 5, 6, 7, 8, 10
@@ -29,7 +35,7 @@ class Library:
     """A loaded library: `base` address, address of its dynamic section, and (address, bytes) of
     its variables that have an initial value."""
 
-    def __init__(self, base, headers):
+    def __init__(self, base: int, headers: list[ProgramHeader]) -> None:
         self.base = base
         self.dynamic = next(base + h.address for h in headers if h.type == PT_DYNAMIC)
         self.variables = [(base + h.address, h.file_size) for h in headers
@@ -37,6 +43,8 @@ class Library:
 
 
 class ProgramHeader(ctypes.Structure):
+    """Elf64_Phdr (elf.h)."""
+
     _fields_ = [("type", ctypes.c_uint32), ("flags", ctypes.c_uint32),
                 ("offset", ctypes.c_uint64), ("address", ctypes.c_uint64),
                 ("physical", ctypes.c_uint64), ("file_size", ctypes.c_uint64),
@@ -44,16 +52,17 @@ class ProgramHeader(ctypes.Structure):
 
 
 class LoadedObject(ctypes.Structure):
+    """The first members of dl_phdr_info (link.h)."""
+
     _fields_ = [("base", ctypes.c_uint64), ("name", ctypes.c_char_p),
                 ("headers", ctypes.POINTER(ProgramHeader)), ("header_count", ctypes.c_uint16)]
 
 
-def loaded_libraries(names):
+def loaded_libraries(names: Sequence[str]) -> dict[str, Library]:
     """{file name: Library} of those among `names`."""
     found = {}
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(LoadedObject), ctypes.c_size_t, ctypes.c_void_p)
-    def visit(pointer, _size, _data):
+    def visit(pointer: ctypes._Pointer[LoadedObject], _size: int, _data: int | None) -> int:
         loaded = pointer.contents
         name = os.path.basename((loaded.name or b"").decode(errors="replace"))
         if name in names:
@@ -61,11 +70,13 @@ def loaded_libraries(names):
             found[name] = Library(loaded.base, headers)
         return 0
 
-    ctypes.CDLL(None).dl_iterate_phdr(visit, None)
+    visitor = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(LoadedObject), ctypes.c_size_t,
+                               ctypes.c_void_p)
+    ctypes.CDLL(None).dl_iterate_phdr(visitor(visit), None)
     return found
 
 
-def dynamic_entries(base, address):
+def dynamic_entries(base: int, address: int) -> dict[int, int]:
     """{tag: value} of a dynamic section in memory; addresses are absolute."""
     entries = {}
     while True:
@@ -81,7 +92,7 @@ def dynamic_entries(base, address):
     return entries
 
 
-def name_offsets(strings, name):
+def name_offsets(strings: bytes, name: str) -> set[int]:
     """All places in the string table at which a symbol of that name may begin. A table may keep a
     name as the end of a longer one."""
     wanted, at, places = name.encode() + b"\0", 0, set()
@@ -91,7 +102,7 @@ def name_offsets(strings, name):
     return places
 
 
-def find_slots(library, symbols):
+def find_slots(library: Library, symbols: Sequence[str]) -> dict[str, list[int]]:
     """{symbol: [address of a slot]} of a loaded library."""
     base = library.base
     machine = os.uname().machine
@@ -101,7 +112,7 @@ def find_slots(library, symbols):
     entries = dynamic_entries(base, library.dynamic)
     strings = ctypes.string_at(entries[DT_STRTAB], entries[DT_STRSZ])
     symbol_at = {place: name for name in symbols for place in name_offsets(strings, name)}
-    slots = {}
+    slots: dict[str, list[int]] = {}
     tables = [(entries.get(DT_JMPREL), entries.get(DT_PLTRELSZ, 0), 0),
               (entries.get(DT_RELA), entries.get(DT_RELASZ, 0), entries.get(DT_RELACOUNT, 0))]
     for address, size, relative in tables:
@@ -119,7 +130,7 @@ def find_slots(library, symbols):
     return slots
 
 
-def page_protection(address):
+def page_protection(address: int) -> int:
     """PROT_* of the page that holds the address."""
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         for line in maps:
@@ -130,7 +141,7 @@ def page_protection(address):
     raise RuntimeError(f"no page is mapped at {address:#x}")
 
 
-def write_pointer(address, value):
+def write_pointer(address: int, value: int) -> None:
     """Write the slot, which may lie in a page that is read-only."""
     protection = page_protection(address)
     page = os.sysconf("SC_PAGESIZE")
@@ -147,14 +158,19 @@ def write_pointer(address, value):
         libc.mprotect(start, page, protection)
 
 
-class RememberedPointers:
-    """Where a library's own variables have come to hold a pointer since this was made."""
+def address_of(function: ctypes._CFunctionType) -> int:
+    """Where the code of a ctypes function begins."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    def __init__(self, library):
+
+class RememberedPointers:
+    """The contents of a library's variables, to undo what is stored in them afterwards."""
+
+    def __init__(self, library: Library) -> None:
         self.before = [(address, ctypes.string_at(address, size))
                        for address, size in library.variables]
 
-    def restore(self, pointer):
+    def restore(self, pointer: int) -> None:
         """Put back what each variable held that holds the pointer now."""
         wanted = struct.pack("<Q", pointer)
         for start, old in self.before:
@@ -168,15 +184,15 @@ class Slots:
     """Slots that were changed, and what they held. Threads that call the functions meanwhile see
     the old or the new pointer, whole."""
 
-    def __init__(self):
-        self.before = []
+    def __init__(self) -> None:
+        self.before: list[tuple[int, int]] = []  # (address, what it held)
 
-    def put(self, address, function):
+    def put(self, address: int, function: ctypes._CFunctionType) -> None:
         """Let the slot point to a ctypes function, which the caller keeps alive."""
         self.before.append((address, ctypes.c_uint64.from_address(address).value))
-        write_pointer(address, ctypes.cast(function, ctypes.c_void_p).value)
+        write_pointer(address, address_of(function))
 
-    def restore(self):
+    def restore(self) -> None:
         """Write back what the slots held, the last change first."""
         while self.before:
             write_pointer(*self.before.pop())

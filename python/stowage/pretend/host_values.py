@@ -6,33 +6,41 @@ real where it is small and on the CPU, and so does what is computed from real te
 one meets a fake tensor, FakeTensorMode makes it fake.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.overrides import TorchFunctionMode, resolve_name
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_iter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SMALL = 4096  # elements
 # Factories whose results are numbers to be read. Others (zeros, empty, randn) make parameters.
 NUMBERS = {torch.linspace, torch.logspace, torch.arange}
 
 
-def is_small(arguments):
+def is_small(arguments: tuple[Any, ...]) -> bool:
     sizes = [a for a in arguments if isinstance(a, (int, float))]
     return all(abs(size) <= SMALL for size in sizes)
 
 
-def on_cpu(options):
+def on_cpu(options: dict[str, Any]) -> bool:
     device = options.get("device")
     if device is None:
-        return torch.get_default_device().type == "cpu"
-    return torch.device(device).type == "cpu"
+        device = torch.get_default_device()
+    return bool(torch.device(device).type == "cpu")
 
 
 class HostValues(TorchFunctionMode):
     """Lies above FakeTensorMode: it sees calls as they are written."""
 
-    def __torch_function__(self, function, types, arguments=(), options=None):
+    def __torch_function__(self, function: Callable[..., Any], types: Any,
+                           arguments: tuple[Any, ...] = (),
+                           options: dict[str, Any] | None = None) -> Any:
         options = options or {}
         if self.runs_for_real(function, arguments, options):
             with unset_fake_temporarily():
@@ -40,7 +48,8 @@ class HostValues(TorchFunctionMode):
         return function(*arguments, **options)
 
     @staticmethod
-    def runs_for_real(function, arguments, options):
+    def runs_for_real(function: Callable[..., Any], arguments: tuple[Any, ...],
+                      options: dict[str, Any]) -> bool:
         if function in NUMBERS:
             return is_small(arguments) and on_cpu(options)
         if function is torch.rand:

@@ -5,11 +5,19 @@ FakeTensorMode does. Here a parameter stays the same object, as on a real device
 optimizer that was made before keeps it.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
-def moved(tensor, applied):
+    import torch
+
+
+def moved(tensor: torch.Tensor, applied: torch.Tensor) -> torch.Tensor:
     """The tensor with the contents of `applied`; where it cannot hold them, `applied`."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
@@ -25,7 +33,8 @@ def moved(tensor, applied):
     return applied
 
 
-def apply_to_module(module, function, recurse=True):
+def apply_to_module(module: torch.nn.Module, function: Callable[..., Any],
+                    recurse: bool = True) -> torch.nn.Module:
     """What nn.Module._apply does."""
     import torch
 
@@ -45,7 +54,8 @@ def apply_to_module(module, function, recurse=True):
 
 
 @contextlib.contextmanager
-def modules_move():
+def in_place_module_moves() -> Iterator[None]:
+    """While active, a module that moves keeps its Parameter objects."""
     import torch
 
     with mock.patch.object(torch.nn.Module, "_apply", apply_to_module):

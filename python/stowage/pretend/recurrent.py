@@ -7,27 +7,36 @@ transposed (`transpose_(0, 1)` in ATen/native/cudnn/RNN.cpp), and the gradients 
 views of one buffer. The size of cuDNN's reserve is not known without a GPU: it has 0 bytes here.
 """
 
+from __future__ import annotations
+
 import contextlib
 import weakref
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import torch
 
 # cudnnRNNMode_t
 MODES = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}
 
 
-def weight_buffer(weights):
+def weight_buffer(weights: list[torch.Tensor]) -> torch.Tensor:
     """The buffer that all weights are views of, as one tensor."""
     storage = weights[0].untyped_storage()
     elements = storage.nbytes() // weights[0].element_size()
     return weights[0].detach().as_strided((elements,), (1,), 0)
 
 
-def cell(name):
+def cell(name: str) -> Callable[..., Any]:
     """What _VF.<name> calls on CUDA, for inputs that are not packed."""
     import torch
 
-    def call(inputs, hidden, weights, has_biases, layers, dropout, train, bidirectional,
-             batch_first):
+    def call(inputs: torch.Tensor, hidden: Any, weights: list[torch.Tensor], has_biases: bool,
+             layers: int, dropout: float, train: bool, bidirectional: bool,
+             batch_first: bool) -> tuple[torch.Tensor, ...]:
         h, c = hidden if name == "lstm" else (hidden, None)
         output, h, c, _reserve, _buffer = torch.ops.aten._cudnn_rnn(
             inputs, weights, 4 if has_biases else 2, weight_buffer(weights), h, c, MODES[name],
@@ -37,22 +46,24 @@ def cell(name):
     return call
 
 
-def batch_lies_second(tensor):
+def empty_length_first(tensor: torch.Tensor) -> torch.Tensor:
     """A new tensor of that shape, [batch, length, features], made as [length, batch, features]."""
     batch, _, features = tensor.shape
     return tensor.new_empty_strided(tensor.shape, (features, batch * features, 1))
 
 
-def forward_shapes(*arguments):
+def forward_shapes(*arguments: Any) -> tuple[torch.Tensor, ...]:
     """The shapes of _cudnn_rnn, and the layout of its result."""
     import torch
 
     output, *states = torch._meta_registrations._cudnn_rnn(*arguments)
     batch_first = arguments[10]
-    return (batch_lies_second(output) if batch_first else output, *states)
+    return (empty_length_first(output) if batch_first else output, *states)
 
 
-def backward_shapes(inputs, weight, _stride, buffer, hx, cx, *rest):
+def backward_shapes(inputs: torch.Tensor, weight: list[torch.Tensor], _stride: int,
+                    buffer: torch.Tensor, hx: torch.Tensor, cx: torch.Tensor,
+                    *rest: Any) -> tuple[Any, ...]:
     """The shapes of _cudnn_rnn_backward: gradients of the weights are views of one buffer."""
     batch_first, wanted = rest[8], rest[-1]
     gradients, offset = buffer.new_zeros(buffer.shape), 0
@@ -60,12 +71,12 @@ def backward_shapes(inputs, weight, _stride, buffer, hx, cx, *rest):
     for tensor in weight:
         views.append(gradients[offset:offset + tensor.numel()].view(tensor.shape))
         offset += tensor.numel()
-    grad_inputs = batch_lies_second(inputs) if batch_first else inputs.new_empty(inputs.shape)
+    grad_inputs = empty_length_first(inputs) if batch_first else inputs.new_empty(inputs.shape)
     return (grad_inputs, hx.new_empty(hx.shape) if wanted[1] else None,
             cx.new_empty(cx.shape) if wanted[2] else None, views)
 
 
-def flatten_weights(module):
+def flatten_weights(module: torch.nn.Module) -> None:
     """Let the weights of a recurrent module be views of one buffer, as flatten_parameters does."""
     import torch
 
@@ -80,7 +91,7 @@ def flatten_weights(module):
 
 
 @contextlib.contextmanager
-def cudnn_recurrent():
+def cudnn_recurrent() -> Iterator[None]:
     """While active, recurrent modules call cuDNN's operator."""
     import torch
     import torch.nn.modules.rnn as rnn_module

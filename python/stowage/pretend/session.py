@@ -1,29 +1,31 @@
-"""All of the pretence together: `with pretended_cuda() as session`."""
+"""The pretended device, of all its parts: `with pretended_cuda() as session`."""
+
+from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
 from stowage.pretend.cuda_module import cuda_module
-from stowage.pretend.data_loading import loaders_load
-from stowage.pretend.dataless import fake_tensors
-from stowage.pretend.device_guard import guard_put_back
+from stowage.pretend.data_loading import real_data_loading
 from stowage.pretend.driver import Driver
-from stowage.pretend.gradient_scaler import scaler_that_steps
-from stowage.pretend.kernel_choice import choosing_by_device
-from stowage.pretend.module_moves import modules_move
-from stowage.pretend.optimizers import foreach_for_fake_tensors
+from stowage.pretend.fake_mode import device_guard_restored, fake_tensors
+from stowage.pretend.kernel_choice import foreach_for_fake_tensors, kernels_of_device
+from stowage.pretend.module_moves import in_place_module_moves
 from stowage.pretend.recurrent import cudnn_recurrent
-from stowage.pretend.transformers_masks import no_packed_sequences
+from stowage.pretend.value_checks import without_overflow_checks, without_packed_sequences
 from stowage.pretend.wheel import check_wheel
 
-USUAL_CAPABILITY = (8, 6)
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT_CAPABILITY = (8, 6)
 
 
 @dataclasses.dataclass(frozen=True)
 class Session:
-    """What is there while the device is pretended."""
+    """The pretended device, while it is active."""
 
     driver: Driver
     mode: Any  # the FakeTensorMode
@@ -31,9 +33,11 @@ class Session:
 
 
 @contextlib.contextmanager
-def pretended_cuda(capability=USUAL_CAPABILITY):
-    """While active, device "cuda" has fake tensors, and all that asks for the device finds one of
-    that compute capability. Everything is as it was afterwards, also after an exception."""
+def pretended_cuda(capability: tuple[int, int] = DEFAULT_CAPABILITY) -> Iterator[Session]:
+    """While active, device "cuda" has fake tensors, and code that asks for the device finds one of that
+    compute capability, (major, minor). Afterwards everything is as it was, also after an exception.
+    Raises StowageError where the process uses a GPU already, or recording does not work with this
+    PyTorch."""
     import torch
 
     if torch.cuda.is_initialized():
@@ -44,15 +48,15 @@ def pretended_cuda(capability=USUAL_CAPABILITY):
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(driver.installed())
-        stack.enter_context(guard_put_back())
+        stack.enter_context(device_guard_restored())
         stack.enter_context(cuda_module(capability))
         stack.enter_context(foreach_for_fake_tensors())
-        stack.enter_context(choosing_by_device(driver))
+        stack.enter_context(kernels_of_device(driver))
         stack.enter_context(cudnn_recurrent())
-        stack.enter_context(scaler_that_steps())
-        stack.enter_context(modules_move())
-        stack.enter_context(loaders_load())
-        stack.enter_context(no_packed_sequences())
+        stack.enter_context(without_overflow_checks())
+        stack.enter_context(in_place_module_moves())
+        stack.enter_context(real_data_loading())
+        stack.enter_context(without_packed_sequences())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         mode = stack.enter_context(fake_tensors())
         stack.enter_context(HostValues())

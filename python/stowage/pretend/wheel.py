@@ -1,15 +1,20 @@
 """Whether the installed PyTorch can be recorded with: a CUDA build for Linux, of a known version."""
 
+from __future__ import annotations
+
 import platform
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 FIRST_MINOR, LAST_MINOR = (2, 11), (2, 15)
 
 
-def check_wheel(torch):
-    """StowageError, unless this torch is one that recording works with; returns CUDA's major
-    version."""
+def check_wheel(torch: ModuleType) -> int:
+    """CUDA's major version in this torch. Raises StowageError where recording does not work with it."""
     version = torch.__version__
     if platform.system() != "Linux":
         raise StowageError(f"recording needs Linux; this is {platform.system()}",

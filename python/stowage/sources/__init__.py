@@ -4,13 +4,16 @@
 
     torchvision:resnet50                     torchvision's builders
     timm:swinv2_tiny_window8_256             timm's registry
-    transformers:gpt2                        a model type, a folder, a config.json, or a name in the hub's cache
+    transformers:gpt2                        a model type, a folder, a config.json, or a name in
+                                             the hub's cache
     path/file.py:build_model                 a function in a file
     train.py                                 a script (only `record` takes one; see stowage/script.py)
 
 and returns a `Source` (source.py): the model on the device "meta", a function that makes example
 inputs for a batch, and the loss. Nothing is downloaded, and no weight has memory.
 """
+
+from __future__ import annotations
 
 import dataclasses
 
@@ -25,21 +28,23 @@ TAKES = {"torchvision": ("size",), "timm": ("size",), "transformers": ("seq", "s
 LIBRARIES = tuple(name for name in TAKES if name != "file")
 
 
-def is_script(text):
+def is_script(text: str) -> bool:
     """Whether the word names a Python file to be run, not a function in one."""
     return text.endswith(".py")
 
 
-def check_options(text, kind, options):
-    """StowageError for an option that this kind of source does not read."""
+def check_options(text: str, kind: str, options: SourceOptions) -> None:
+    """Raises StowageError for an option that this kind of source does not read."""
     for field in dataclasses.fields(options):
         if getattr(options, field.name) not in (None, ()) and field.name not in TAKES[kind]:
             word = {"inputs": "input"}.get(field.name, field.name)
             raise StowageError(f"--{word}: {text} has no use for it", "leave it out")
 
 
-def resolve(text, options=SourceOptions()):
-    """The Source that the word names; StowageError where it names none."""
+def resolve(text: str, options: SourceOptions | None = None) -> Source:
+    """The Source that the word names. Raises StowageError where it names none, or where an option is
+    not of its kind."""
+    options = options or SourceOptions()
     library, colon, name = text.partition(":")
     if colon and library in LIBRARIES:
         if not name:
@@ -48,12 +53,16 @@ def resolve(text, options=SourceOptions()):
                 "transformers": "gpt2"}[library])
         check_options(text, library, options)
         if library == "torchvision":
-            from stowage.sources import torchvision_source as reader
-        elif library == "timm":
-            from stowage.sources import timm_source as reader
-        else:
-            from stowage.sources import transformers_source as reader
-        return reader.resolve(name, options)
+            from stowage.sources import torchvision_source
+
+            return torchvision_source.resolve(name, options)
+        if library == "timm":
+            from stowage.sources import timm_source
+
+            return timm_source.resolve(name, options)
+        from stowage.sources import transformers_source
+
+        return transformers_source.resolve(name, options)
     path, _, function = text.rpartition(":")
     if path.endswith(".py"):
         from stowage.sources import python_file

@@ -11,24 +11,34 @@ It is called with the device "meta" as default, so that its weights have no memo
 at values while it builds, it is called again on the CPU.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import inspect
 import pathlib
 import sys
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
-from stowage.sources.source import Example, Source, built_on_meta, class_loss, closest
+from stowage.sources.source import Example, Source, SourceOptions, built_on_meta, class_loss, closest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    import torch
 
 EXAMPLE_BATCH = 2
 OFFERED = ("batch", "batch_size", "seq")  # what a function may take
 
 
-def load_file(path):
+def load_file(path: str) -> ModuleType:
     """The file as a module; its folder is searched for what it imports, as Python does."""
     file = pathlib.Path(path)
     if not file.is_file():
         raise StowageError(f"there is no file '{path}'")
     specification = importlib.util.spec_from_file_location(file.stem, file)
+    assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[file.stem] = module
     sys.path.insert(0, str(file.resolve().parent))
@@ -39,7 +49,7 @@ def load_file(path):
     return module
 
 
-def input_of(text):
+def input_of(text: str) -> tuple[tuple[int, ...], torch.dtype]:
     """(shape without the batch, dtype) of "3x224x224" or "128:int64"; "" is one number a row."""
     import torch
 
@@ -55,8 +65,9 @@ def input_of(text):
     return shape, dtype
 
 
-def check_parameters(label, function, seq):
-    """StowageError where the function needs what no one can give it, or takes no `seq`."""
+def check_parameters(label: str, function: Callable[..., Any], seq: int | None) -> None:
+    """Raises StowageError where the function needs other arguments than OFFERED, or where `seq` is given
+    and it takes none."""
     try:
         taken = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -72,7 +83,7 @@ def check_parameters(label, function, seq):
         raise StowageError(f"--seq: '{label}' takes no seq", "leave it out, or let the function take it")
 
 
-def call(function, batch, seq):
+def call(function: Callable[..., Any], batch: int, seq: int | None) -> Any:
     """The function's result; it gets of `batch` and `seq` what it takes."""
     offered = dict(zip(OFFERED, (batch, batch, seq)))
     taken = inspect.signature(function).parameters
@@ -80,13 +91,13 @@ def call(function, batch, seq):
     return function(**keywords)
 
 
-def as_example(inputs, target):
+def as_example(inputs: Any, target: Any) -> Example:
     if isinstance(inputs, dict):
         return Example((), inputs, target)
     return Example(tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {}, target)
 
 
-def own_loss(loss):
+def own_loss(loss: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """The user's loss, called with the target if it takes one."""
     try:
         takes = len(inspect.signature(loss).parameters)
@@ -95,7 +106,7 @@ def own_loss(loss):
     return loss if takes != 1 else lambda output, _target: loss(output)
 
 
-def resolve(path, name, options):
+def resolve(path: str, name: str, options: SourceOptions) -> Source:
     import torch
 
     module = load_file(path)
@@ -106,8 +117,8 @@ def resolve(path, name, options):
 
     check_parameters(f"{path}:{name}", function, options.seq)
 
-    def build(batch):
-        def made():
+    def build(batch: int) -> Any:
+        def made() -> Any:
             return call(function, batch, options.seq)
 
         try:
@@ -130,7 +141,7 @@ def resolve(path, name, options):
         raise StowageError(f"'{path}:{name}' says nothing about the model's inputs",
                            "return (model, inputs), or give their shapes: --input 3x224x224")
 
-    def example(batch):
+    def example(batch: int) -> Example:
         if not rest:
             tensors = [torch.empty((batch, *shape), dtype=dtype, device="meta")
                        for shape, dtype in map(input_of, options.inputs)]
@@ -144,23 +155,23 @@ def resolve(path, name, options):
                   batch=batch_of(rest[0]) if rest else None)
 
 
-def batch_of(inputs):
+def batch_of(inputs: Any) -> int | None:
     """The first axis of the first tensor."""
     import torch
     from torch.utils._pytree import tree_iter
 
     for value in tree_iter(inputs):
         if isinstance(value, torch.Tensor) and value.dim():
-            return value.shape[0]
+            return int(value.shape[0])
     return None
 
 
-def rebatched(values, batch):
+def rebatched(values: Any, batch: int) -> Any:
     """The same tree, each tensor on "meta" and with `batch` rows."""
     import torch
     from torch.utils._pytree import tree_map
 
-    def one(value):
+    def one(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
         shape = (batch, *value.shape[1:]) if value.dim() else ()

@@ -1,10 +1,17 @@
-"""A model with example inputs, whoever made it."""
+"""A model with example inputs and a loss: what each reader of a source returns."""
+
+from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from typing import Any, Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import torch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +29,8 @@ class Example:
     """One batch, on the device "meta": the model is called with `arguments` and `keywords`;
     `target` is for the loss, None where the model computes it."""
 
-    arguments: tuple = ()
-    keywords: dict = dataclasses.field(default_factory=dict)
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = dataclasses.field(default_factory=dict)
     target: Any = None
 
 
@@ -33,20 +40,20 @@ class Source:
 
     model    an nn.Module on the device "meta", in float32
     example  batch -> Example; the batch is the first axis of every tensor
-    loss     (output, target) -> scalar tensor
+    loss     (output, target) -> scalar tensor; None: the model computes it
     """
 
     name: str
     description: str  # whose implementation, with its version: "torchvision 0.29.2, resnet50"
     model: Any
     example: Callable[[int], Example]
-    loss: Callable[[Any, Any], Any]
+    loss: Callable[[Any, Any], Any] | None
     seq: int | None = None
     batch: int | None = None  # where the source itself says one
 
 
-def import_library(name):
-    """The module, or a StowageError that says how to install it."""
+def import_library(name: str) -> ModuleType:
+    """The module. Raises StowageError, with the way to install it, where it is not installed."""
     import importlib
 
     try:
@@ -58,15 +65,15 @@ def import_library(name):
                            f"pip install {name}") from None
 
 
-def closest(word, words):
-    """" did you mean" with the nearest of the words, or nothing."""
+def closest(word: str, words: Iterable[str]) -> str:
+    """A hint that names the words nearest to `word`; empty where none is near."""
     import difflib
 
     near = difflib.get_close_matches(word, list(words), n=3, cutoff=0.6)
     return f"did you mean {', '.join(near)}?" if near else ""
 
 
-def built_on_meta(build):
+def built_on_meta(build: Callable[[], Any]) -> Any:
     """What `build()` returns, with its parameters on the device "meta": they have no memory.
     Default devices do not reach tensors that are made on a device of their own. A model that looks
     at values while it is built is built on the CPU and then moved."""
@@ -81,8 +88,9 @@ def built_on_meta(build):
     return build().to("meta")
 
 
-def first_tensor(output):
-    """The tensor that a model's output stands for: itself, its logits, its first entry."""
+def first_tensor(output: Any) -> torch.Tensor:
+    """The main tensor of a model's output: the output itself, its logits, or its first entry. Raises
+    StowageError where it has none."""
     import torch
 
     if isinstance(output, torch.Tensor):
@@ -100,9 +108,9 @@ def first_tensor(output):
     raise StowageError(f"the model's output, a {type(output).__name__}, holds no tensor")
 
 
-def class_loss(output, _target=None):
-    """Cross entropy of classes: [batch, classes] or [batch, classes, ...]. A target of None makes
-    one of the right shape."""
+def class_loss(output: Any, _target: torch.Tensor | None = None) -> torch.Tensor:
+    """Cross entropy of scores of shape [batch, classes] or [batch, classes, ...], as a scalar. The target
+    has class numbers, int64, of shape [batch] or [batch, ...]; None: zeros of that shape."""
     import torch
     import torch.nn.functional as functional
 

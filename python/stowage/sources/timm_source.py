@@ -1,11 +1,25 @@
 """timm:NAME: every model of timm's registry, at the size that its configuration names."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from stowage.errors import StowageError
-from stowage.sources.source import (Example, Source, built_on_meta, class_loss, closest,
-                                    import_library)
+from stowage.sources.source import (
+    Example,
+    Source,
+    SourceOptions,
+    built_on_meta,
+    class_loss,
+    closest,
+    import_library,
+)
+
+if TYPE_CHECKING:
+    pass
 
 
-def resolve(name, options):
+def resolve(name: str, options: SourceOptions) -> Source:
     import torch
 
     timm = import_library("timm")
@@ -18,7 +32,7 @@ def resolve(name, options):
     if options.size:
         height = width = options.size
 
-    def example(batch):
+    def example(batch: int) -> Example:
         return Example((torch.empty((batch, channels, height, width), device="meta"),),
                        target=torch.empty((batch,), dtype=torch.int64, device="meta"))
 

@@ -4,17 +4,33 @@ NAME is a model type ("gpt2": its configuration class's defaults), a folder, a c
 name in the hub's cache. Nothing is downloaded.
 """
 
+from __future__ import annotations
+
 import os
 import pathlib
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
-from stowage.sources.source import (Example, Source, built_on_meta, class_loss, closest,
-                                    first_tensor, import_library)
+from stowage.sources.source import (
+    Example,
+    Source,
+    SourceOptions,
+    built_on_meta,
+    class_loss,
+    closest,
+    first_tensor,
+    import_library,
+)
 
-USUAL_SEQ = 128
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import torch
+
+DEFAULT_SEQ = 128
 
 
-def usual_heads(config):
+def default_heads(config: Any) -> tuple[str, ...]:
     """Which kind of head a configuration that names no architecture gets: the first that exists."""
     if getattr(config, "is_encoder_decoder", False):
         return ("SpeechSeq2Seq", "Seq2SeqLM")
@@ -25,7 +41,7 @@ def usual_heads(config):
     return ("MaskedLM", "CausalLM", "ImageClassification", "SequenceClassification")
 
 
-def configuration(name, transformers):
+def configuration(name: str, transformers: Any) -> Any:
     """The configuration that NAME stands for."""
     path = pathlib.Path(name)
     if path.exists():
@@ -54,13 +70,13 @@ def configuration(name, transformers):
             "not in the hub's cache", hint) from None
 
 
-def model_class(config, head, transformers):
+def model_class(config: Any, head: str | None, transformers: Any) -> Any:
     """The class to build: the configuration's own, or that of the head."""
     if head is None and config.architectures:
         found = getattr(transformers, config.architectures[0], None)
         if found is not None:
             return found
-    for kind in (head,) if head else usual_heads(config):
+    for kind in (head,) if head else default_heads(config):
         auto = getattr(transformers, f"AutoModelFor{kind}", None)
         if auto is None:
             kinds = sorted(n.removeprefix("AutoModelFor") for n in dir(transformers)
@@ -75,11 +91,12 @@ def model_class(config, head, transformers):
     return transformers.AutoModel._model_mapping[type(config)]
 
 
-def text_config(config):
+def text_config(config: Any) -> Any:
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
-def example_maker(model, config, seq, size):
+def example_maker(model: torch.nn.Module, config: Any, seq: int,
+                  size: int | None) -> Callable[[int], Example]:
     """batch -> Example, from what the model's forward takes."""
     import inspect
 
@@ -89,18 +106,18 @@ def example_maker(model, config, seq, size):
     main = getattr(model, "main_input_name", "input_ids")
     has_labels = "labels" in takes
 
-    def ids(batch, length=seq):
+    def ids(batch: int, length: int = seq) -> torch.Tensor:
         return torch.empty((batch, length), dtype=torch.int64, device="meta")
 
-    def images(batch):
+    def images(batch: int) -> torch.Tensor:
         vision = getattr(config, "vision_config", config)
         side = size or getattr(vision, "image_size", 224)
         height, width = side if isinstance(side, (tuple, list)) else (side, side)
         return torch.empty((batch, getattr(vision, "num_channels", 3), height, width),
                            device="meta")
 
-    def example(batch):
-        words = {}
+    def example(batch: int) -> Example:
+        words: dict[str, Any] = {}
         classifies = "Classification" in type(model).__name__
         if main == "pixel_values" or type(model).__name__ == "CLIPModel":
             words["pixel_values"] = images(batch)
@@ -126,7 +143,7 @@ def example_maker(model, config, seq, size):
     return example
 
 
-def own_or_class_loss(output, target):
+def own_or_class_loss(output: Any, target: Any) -> torch.Tensor:
     """The loss that the model computed from its labels, else cross entropy of its output."""
     loss = getattr(output, "loss", None)
     if loss is not None:
@@ -135,7 +152,7 @@ def own_or_class_loss(output, target):
     return class_loss(scores, target) if scores.dim() == 2 else scores.float().mean()
 
 
-def resolve(name, options):
+def resolve(name: str, options: SourceOptions) -> Source:
     transformers = import_library("transformers")
     config = configuration(name, transformers)
     build = model_class(config, options.head, transformers)
@@ -145,7 +162,7 @@ def resolve(name, options):
     model = built_on_meta(lambda: build._from_config(config))
     text = text_config(config)
     longest = getattr(text, "max_position_embeddings", None)
-    seq = options.seq or min(USUAL_SEQ, longest or USUAL_SEQ)
+    seq = options.seq or min(DEFAULT_SEQ, longest or DEFAULT_SEQ)
     if longest and seq > longest and longest > 0:
         raise StowageError(f"--seq {seq} is longer than the model's {longest} positions")
     main = getattr(model, "main_input_name", "input_ids")

@@ -1,9 +1,16 @@
-"""What a command line asks of any model: channels last, gradient checkpointing."""
+"""Options that any model may have: channels last, gradient checkpointing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
 
+if TYPE_CHECKING:
+    from stowage.sources.source import Example, Source
 
-def with_channels_last(source):
+
+def with_channels_last(source: Source) -> Source:
     """The source with its model and images in torch.channels_last."""
     import dataclasses
 
@@ -12,12 +19,12 @@ def with_channels_last(source):
 
     source.model.to(memory_format=torch.channels_last)
 
-    def innermost(value):
+    def innermost(value: Any) -> Any:
         if isinstance(value, torch.Tensor) and value.dim() == 4:
             return value.to(memory_format=torch.channels_last)
         return value
 
-    def example(batch):
+    def example(batch: int) -> Example:
         made = source.example(batch)
         return dataclasses.replace(made, arguments=tree_map(innermost, made.arguments),
                                    keywords=tree_map(innermost, made.keywords))
@@ -25,8 +32,9 @@ def with_channels_last(source):
     return dataclasses.replace(source, example=example)
 
 
-def with_checkpointing(source):
-    """The source with its model's own gradient checkpointing switched on."""
+def with_checkpointing(source: Source) -> Source:
+    """The source with its model's own gradient checkpointing switched on. Raises StowageError where the
+    model has none."""
     model = source.model
     if hasattr(model, "gradient_checkpointing_enable"):
         try:

@@ -1,6 +1,15 @@
-"""A call's arguments by the operator's schema: its tensors with their names, and the rest."""
+"""A call: its arguments by the operator's schema, tensors with their names and the rest, and its
+floating-point operations by PyTorch's own formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils.flop_counter import flop_registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LEFT_OUT = {"device", "layout", "pin_memory", "generator", "non_blocking"}
 
@@ -8,7 +17,7 @@ LEFT_OUT = {"device", "layout", "pin_memory", "generator", "non_blocking"}
 class Signature:
     """What the schema says of an operator; made once an operator."""
 
-    def __init__(self, operator):
+    def __init__(self, operator: torch._ops.OpOverload) -> None:
         schema = operator._schema
         overload = schema.overload_name
         self.kernel = schema.name + (f".{overload}" if overload else "")
@@ -20,18 +29,18 @@ class Signature:
 class Call:
     """One call: `tensors` are (name, tensor) in the schema's order, lists flattened."""
 
-    def __init__(self, signature, arguments, options):
-        self.tensors = []
-        self.names = []  # of the arguments that hold tensors: "input", "tensors:3"
-        self.attributes = {}
-        self.is_on_device = {}
+    def __init__(self, signature: Signature, arguments: tuple[Any, ...],
+                 options: dict[str, Any]) -> None:
+        self.tensors: list[tuple[str, torch.Tensor]] = []
+        self.names: list[str] = []  # of the arguments that hold tensors: "input", "tensors:3"
+        self.attributes: dict[str, Any] = {}
         for position, name in enumerate(signature.names):
             if position < len(arguments):
                 self.add(name, arguments[position])
             elif name in options:
                 self.add(name, options[name])
 
-    def add(self, name, value):
+    def add(self, name: str, value: Any) -> None:
         if value is None or name in LEFT_OUT:
             return
         if isinstance(value, torch.Tensor):
@@ -46,7 +55,7 @@ class Call:
             if plain is not None:
                 self.attributes[name] = plain
 
-    def add_list(self, name, values):
+    def add_list(self, name: str, values: Sequence[Any]) -> None:
         kept = [v for v in values if isinstance(v, torch.Tensor) and v.device.type == "cuda"]
         if kept:
             self.tensors.extend((name, tensor) for tensor in kept)
@@ -56,7 +65,7 @@ class Call:
             self.attributes[f"{name}.given"] = [int(value is not None) for value in values]
 
 
-def plain_value(value):
+def plain_value(value: Any) -> Any:
     """A number, a word or a list of them, of an argument that is no tensor; None: left out."""
     if isinstance(value, (bool, int, float, str)):
         return value
@@ -71,3 +80,15 @@ def plain_value(value):
         if all(isinstance(item, (bool, int, float)) for item in items):
             return float(items[0]) if len(set(items)) == 1 else ",".join(map(repr, items))
     return None
+
+
+def flops_of(operator: torch._ops.OpOverload, arguments: tuple[Any, ...], options: dict[str, Any],
+             result: Any) -> int:
+    """A multiply-add counts two; 0 for all other operators."""
+    formula = flop_registry.get(operator._overloadpacket)
+    if formula is None:
+        return 0
+    try:
+        return int(formula(*arguments, **options, out_val=result))
+    except (AssertionError, TypeError, ValueError, NotImplementedError, RuntimeError):
+        return 0  # a call of a form that the formula does not know

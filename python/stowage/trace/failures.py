@@ -1,4 +1,7 @@
-"""What cannot be traced: the operator and the user's line, in place of PyTorch's exceptions."""
+"""Errors for what cannot be traced. They name the operator and the user's line, which PyTorch's own
+exceptions do not."""
+
+from __future__ import annotations
 
 from stowage.errors import StowageError
 from stowage.trace.places import place, place_of_traceback
@@ -9,15 +12,16 @@ HAS_NO_SHAPES = ("UnsupportedOperatorException", "UnsupportedFakeTensorException
                  "MissingOpProfile")
 
 
-def untraceable_script(error):
+def untraceable_script(error: Exception) -> StowageError | None:
     """As `untraceable`, for what a script did before its step."""
     words = str(error).split()
     return untraceable(words[-1] if words else "an operator", error, "",
                        place_of_traceback(error.__traceback__))
 
 
-def untraceable(operator, error, layer, where=None):
-    """The StowageError for an exception of FakeTensorMode; None: it is another kind of mistake."""
+def untraceable(operator: object, error: Exception, layer: str,
+                where: str | None = None) -> StowageError | None:
+    """The StowageError for an exception of FakeTensorMode; None for any other exception."""
     kind = type(error).__name__
     where = where or place() or "the step"
     inside = f" (in {layer})" if layer else ""

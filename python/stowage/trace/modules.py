@@ -1,15 +1,23 @@
 """Which module is running, by its path in the model, and what leaf modules return."""
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.modules import module as module_hooks
 from torch.utils._pytree import tree_iter
 
+from stowage.trace.record import LayerRecord
 
-def module_names(roots):
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def module_names(roots: dict[str, torch.nn.Module]) -> dict[int, str]:
     """{id of a module: its path}. Several models' paths begin with the name of each."""
-    names = {}
+    names: dict[int, str] = {}
     for prefix, root in roots.items():
         for path, module in root.named_modules():
             whole = ".".join(part for part in (prefix, path) if part)
@@ -21,35 +29,37 @@ class RunningModules:
     """A stack of the modules whose forward runs. `on_output(output)` is called when the outermost
     returns."""
 
-    def __init__(self, roots, on_output=lambda output: None):
+    def __init__(self, roots: dict[str, torch.nn.Module],
+                 on_output: Callable[[Any], None] = lambda output: None) -> None:
         self.names = module_names(roots)
-        self.stack = []
-        self.layers = {}
+        self.stack: list[tuple[str, torch.nn.Module]] = []
+        self.layers: dict[str, LayerRecord] = {}
         self.on_output = on_output
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The innermost module that belongs to a model; "": none runs."""
         return self.stack[-1][0] if self.stack else ""
 
-    def enter(self, module, _inputs):
+    def enter(self, module: torch.nn.Module, _inputs: Any) -> None:
         name = self.names.get(id(module))
         # A module that no model knows (made on the fly) counts as the one around it.
         self.stack.append((name if name is not None else self.path, module))
 
-    def leave(self, module, _inputs, output):
+    def leave(self, module: torch.nn.Module, _inputs: Any, output: Any) -> None:
         while self.stack and self.stack.pop()[1] is not module:
             pass
         tensors = [t for t in tree_iter(output) if isinstance(t, torch.Tensor)]
         name = self.names.get(id(module))
         if tensors and name is not None and next(module.children(), None) is None:
-            self.layers.setdefault(name, (type(module).__name__, tuple(tensors[0].shape),
-                                          sum(p.numel() for p in module.parameters())))
+            self.layers.setdefault(name, LayerRecord(
+                type(module).__name__, tuple(tensors[0].shape),
+                sum(p.numel() for p in module.parameters())))
         if not self.stack and tensors:
             self.on_output(output)
 
     @contextlib.contextmanager
-    def watched(self):
+    def watched(self) -> Iterator[None]:
         before = module_hooks.register_module_forward_pre_hook(self.enter)
         after = module_hooks.register_module_forward_hook(self.leave, always_call=True)
         try:

@@ -6,36 +6,45 @@
     update     from there to the step's end, or to the next forward: clipping, the optimizer
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import torch
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from stowage.pretend.driver import Driver
+
 
 class Phases:
-    """`phase` at any time. `on_backward(roots)` is called before each backward pass and
+    """`phase` is the current one. `on_backward(roots)` is called before each backward pass and
     `on_gradients()` after it."""
 
-    def __init__(self, driver, on_backward, on_gradients):
+    def __init__(self, driver: Driver, on_backward: Callable[[list[torch.Tensor]], None],
+                 on_gradients: Callable[[], None]) -> None:
         self.driver = driver
         self.phase = "forward"
         self.on_backward, self.on_gradients = on_backward, on_gradients
         self.backward_passes = 0
 
-    def start(self):
+    def start(self) -> None:
         self.phase, self.backward_passes = "forward", 0
 
-    def module_entered(self):
+    def module_entered(self) -> None:
         if self.phase in ("loss", "update"):
             self.phase = "forward"
 
-    def module_returned(self):
+    def module_returned(self) -> None:
         if self.phase == "forward":
             self.phase = "loss"
 
-    def wrapped(self, function):
+    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """torch.autograd.backward or grad, with its phase and the devices that the engine asks for."""
-        def run(tensors, *arguments, **options):
+        def run(tensors: Any, *arguments: Any, **options: Any) -> Any:
             roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
             outer = self.phase
             if outer != "backward":
@@ -54,7 +63,7 @@ class Phases:
         return run
 
     @contextlib.contextmanager
-    def watched(self):
+    def watched(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             for name in ("backward", "grad"):
                 stack.enter_context(mock.patch.object(

@@ -1,22 +1,37 @@
-"""What a recording leaves: plain values, without tensors.
+"""The data of a recording: plain values, without tensors.
 
 Nodes are numbered within their step, storages within the whole recording. A storage that dies
 between two nodes died after the first of them; before node 0 that is -1.
 """
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
 
 
 class View(NamedTuple):
     """A tensor argument: a storage, and how it is seen. Strides and offset in elements."""
 
     storage: int
-    dtype: Any
-    shape: tuple
-    strides: tuple
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
     offset: int
     is_view: bool  # in autograd's sense
+
+
+class ModelTensor(NamedTuple):
+    """A parameter or buffer of the model. `kind` is "trained", "frozen" or "buffer"."""
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    kind: str
+    view: View
 
 
 class Moment(NamedTuple):
@@ -28,6 +43,8 @@ class Moment(NamedTuple):
 
 @dataclasses.dataclass
 class StorageRecord:
+    """A storage of the device: its largest size in bytes, and when it lived."""
+
     bytes: int
     born: Moment
     died: Moment | None = None  # right after this node; None: it is alive at the end
@@ -35,15 +52,17 @@ class StorageRecord:
 
 @dataclasses.dataclass
 class NodeRecord:
+    """A call of a kernel."""
+
     kernel: str  # the schema's name: "aten::add.Tensor"
     phase: str
     layer: str  # the module's path
     place: str  # "net.py:12"
-    reads: list
-    writes: list
+    reads: list[View]
+    writes: list[View]
     arguments: str  # names of `reads`: "input,weight"; a list: "tensors:3"
     results: str  # positions of `writes` among the results: "0,1"; written arguments by their names
-    attributes: dict
+    attributes: dict[str, Any]
     flops: int = 0
     recomputed: bool = False  # forward, run again within backward
     accumulates: bool = False  # the engine puts a gradient that arrived into .grad
@@ -58,18 +77,28 @@ class SavedRecord(NamedTuple):
     role: str
 
 
+class LayerRecord(NamedTuple):
+    """What a leaf module returned at its first call."""
+
+    kind: str  # its class
+    shape: tuple[int, ...]  # of its first result
+    parameters: int  # elements
+
+
 @dataclasses.dataclass
 class StepRecord:
-    """One step. `marks` say what a storage is, by storage: ("gradient", parameter's name), ..."""
+    """One step."""
 
     index: int
     batch: int
-    nodes: list = dataclasses.field(default_factory=list)
-    saved: list = dataclasses.field(default_factory=list)
-    inputs: list = dataclasses.field(default_factory=list)  # views
-    losses: list = dataclasses.field(default_factory=list)
+    nodes: list[NodeRecord] = dataclasses.field(default_factory=list)
+    saved: list[SavedRecord] = dataclasses.field(default_factory=list)
+    inputs: list[View] = dataclasses.field(default_factory=list)
+    losses: list[View] = dataclasses.field(default_factory=list)
     output: View | None = None
-    gradients: dict = dataclasses.field(default_factory=dict)  # parameter's name: view
-    optimizer_state: dict = dataclasses.field(default_factory=dict)  # storage: name
+    # {parameter's name: view}
+    gradients: dict[str, View] = dataclasses.field(default_factory=dict)
+    # {storage: (name, name of the parameter whose state it is)}
+    optimizer_state: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
     host_state_bytes: int = 0
-    layers: dict = dataclasses.field(default_factory=dict)  # name: (type, output's shape, parameters)
+    layers: dict[str, LayerRecord] = dataclasses.field(default_factory=dict)  # by the module's path

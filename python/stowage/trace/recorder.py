@@ -6,32 +6,45 @@ until its last reference is gone, which a weak reference tells. What a kernel al
 inside itself (workspaces, internal copies) is not seen here: `stowage` adds it by its own table.
 """
 
+from __future__ import annotations
+
 import itertools
 import sys
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
 from stowage.errors import StowageError
-from stowage.trace.calls import Call, Signature
-from stowage.trace.engine import (adds_bias_of_linear, gradient_sum, is_engines_own,
-                                  is_of_torchs_optimizer)
+from stowage.trace.calls import Call, Signature, flops_of
+from stowage.trace.engine import (
+    adds_bias_of_linear,
+    called_by_engine,
+    called_by_torch_optimizer,
+    gradient_sum,
+)
 from stowage.trace.failures import untraceable
-from stowage.trace.flops import flops_of
 from stowage.trace.places import place
 from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, View
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from stowage.trace.modules import RunningModules
+    from stowage.trace.phases import Phases
+    from stowage.trace.saved import SavedTensors
 
 # Kernels of training batch norm write the running statistics, which their schemas do not say.
 WRITES_STATISTICS = {"aten::cudnn_batch_norm", "aten::native_batch_norm"}
 # Storages that were there before they were first seen.
-BEFORE = Moment(-1, -1)
-LOOK = torch.ops.aten._local_scalar_dense.default
+BEFORE_RECORDING = Moment(-1, -1)
+READ_VALUE = torch.ops.aten._local_scalar_dense.default
 LONGEST_TEXT = 4000  # bytes; a step file's texts end at 4096
 
 
-def counted(positions):
+def joined_positions(positions: list[str]) -> str:
     """"0,1,3"; a written list of arguments by its name and length: "self:3". Where that would be
     too long, results in a row as "0..1200"."""
     words = []
@@ -48,27 +61,32 @@ class Recorder(TorchDispatchMode):
     """Records calls on CUDA tensors. `modules`, `phases`, `saved` are the watchers of this package;
     `inside_linear` is set by the function mode of session.py."""
 
-    def __init__(self):
+    modules: RunningModules
+    phases: Phases
+    saved: SavedTensors
+
+    def __init__(self) -> None:
         super().__init__()
-        self.storages = []
-        self.keys = {}  # a living storage's address: its number
-        self.references = {}
-        self.signatures = {}
-        self.origins = {}  # autograd's sequence number: (layer, place) of the forward call
+        self.storages: list[StorageRecord] = []
+        self.keys: dict[int, int] = {}  # {a living storage's address: its number}
+        self.references: dict[int, weakref.ref[Any]] = {}
+        self.signatures: dict[torch._ops.OpOverload, Signature] = {}
+        # {autograd's sequence number: (layer, place) of the forward call}
+        self.origins: dict[int, tuple[str, str]] = {}
         self.step = StepRecord(-1, 0)
-        self.last_operator = None
+        self.last_operator: torch._ops.OpOverload | None = None
         self.last_origin = ("", "")
         self.inside_linear = False
         self.micro_batch = 0
-        self.modules = self.phases = self.saved = None
 
     # Storages
 
-    def now(self):
+    def now(self) -> Moment:
         return Moment(self.step.index, len(self.step.nodes) - 1)
 
-    def storage_of(self, tensor, born=BEFORE):
-        """The number of the tensor's storage; one that was not seen yet was born then."""
+    def storage_of(self, tensor: torch.Tensor, born: Moment = BEFORE_RECORDING) -> int:
+        """The number of the tensor's storage. A storage that is new to the recorder gets a number, and
+        `born` as its birth."""
         if tensor.layout is not torch.strided:
             raise StowageError(f"{place() or self.modules.path}: a tensor of layout {tensor.layout}",
                                "sparse tensors are not recorded")
@@ -81,18 +99,18 @@ class Recorder(TorchDispatchMode):
             self.references[number] = weakref.ref(storage, lambda _: self.release(key, number))
         return number
 
-    def release(self, key, number):
+    def release(self, key: int, number: int) -> None:
         self.storages[number].died = self.now()
         del self.keys[key]
         del self.references[number]
 
-    def view_of(self, tensor, born=BEFORE):
+    def view_of(self, tensor: torch.Tensor, born: Moment = BEFORE_RECORDING) -> View:
         return View(self.storage_of(tensor, born), tensor.dtype, tuple(tensor.shape), tensor.stride(),
                     tensor.storage_offset(), tensor._is_view())
 
     # Steps
 
-    def start_step(self, index, batch):
+    def start_step(self, index: int, batch: int) -> None:
         self.step = StepRecord(index, batch)
         self.last_operator = None
         self.origins = {}
@@ -101,17 +119,19 @@ class Recorder(TorchDispatchMode):
         self.phases.start()
         self.modules.layers = {}
 
-    def start_micro_batch(self, index):
+    def start_micro_batch(self, index: int) -> None:
         self.micro_batch = index
 
-    def finish_step(self):
+    def finish_step(self) -> StepRecord:
         self.step.saved = list(self.saved.found)
         self.step.layers = self.modules.layers
         return self.step
 
     # Calls
 
-    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+    def __torch_dispatch__(self, operator: torch._ops.OpOverload, types: Any,
+                           arguments: tuple[Any, ...] = (),
+                           options: dict[str, Any] | None = None) -> Any:
         options = options or {}
         if operator.namespace in ("prim", "profiler"):
             return operator(*arguments, **options)
@@ -128,20 +148,22 @@ class Recorder(TorchDispatchMode):
         self.last_operator = operator
         return result
 
-    def run(self, operator, arguments, options, frame):
+    def run(self, operator: torch._ops.OpOverload, arguments: tuple[Any, ...],
+            options: dict[str, Any], frame: FrameType | None) -> tuple[torch._ops.OpOverload, Any]:
         """(operator, result): as called, or as PyTorch would do it without a mode."""
-        if operator is LOOK and is_of_torchs_optimizer(frame):
+        if operator is READ_VALUE and called_by_torch_optimizer(frame):
             return operator, 1.0
         if operator is torch.ops.aten.add.Tensor and not options:
             backward = self.phases.phase == "backward" and not torch.is_grad_enabled()
-            if backward and is_engines_own(frame):
+            if backward and called_by_engine(frame):
                 return gradient_sum(*arguments)
             if adds_bias_of_linear(operator, arguments, self.last_operator, self.inside_linear):
                 in_place = torch.ops.aten.add_.Tensor
                 return in_place, torch.ops.aten.alias.default(in_place(*arguments))
         return operator, operator(*arguments, **options)
 
-    def record(self, operator, arguments, options, result):
+    def record(self, operator: torch._ops.OpOverload, arguments: tuple[Any, ...],
+               options: dict[str, Any], result: Any) -> None:
         signature = self.signatures.get(operator)
         if signature is None:
             signature = self.signatures[operator] = Signature(operator)
@@ -170,46 +192,47 @@ class Recorder(TorchDispatchMode):
         self.add_node(operator, signature, call, reads, writes, positions, arguments, options,
                       result)
 
-    def grow(self, tensor):
-        """The storage has grown in its place: it is counted at its largest."""
+    def grow(self, tensor: torch.Tensor) -> None:
+        """Counts a storage that was resized in place at its largest size."""
         record = self.storages[self.storage_of(tensor)]
         record.bytes = max(record.bytes, tensor.untyped_storage().nbytes())
 
     @staticmethod
-    def written_arguments(signature, call):
+    def written_arguments(signature: Signature, call: Call) -> set[str]:
         if signature.kernel in WRITES_STATISTICS and call.attributes.get("training"):
             return {"running_mean", "running_var"}
         return signature.written
 
-    def add_node(self, operator, signature, call, reads, writes, positions, arguments, options,
-                 result):
+    def add_node(self, operator: torch._ops.OpOverload, signature: Signature, call: Call,
+                 reads: list[View], writes: list[View], positions: list[str],
+                 arguments: tuple[Any, ...], options: dict[str, Any], result: Any) -> None:
         origin = self.origin()
         node = NodeRecord(
             kernel=signature.kernel, phase=self.phases.phase, layer=origin[0], place=origin[1],
             reads=reads, writes=writes, arguments=",".join(call.names),
-            results=counted(positions), attributes=call.attributes,
+            results=joined_positions(positions), attributes=call.attributes,
             flops=flops_of(operator, arguments, options, result),
-            recomputed=self.runs_again(), accumulates=self.accumulates(),
+            recomputed=self.is_recomputed(), accumulates=self.accumulates(),
             micro_batch=self.micro_batch)
         self.step.nodes.append(node)
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
 
-    def runs_again(self):
-        """Whether this is forward within backward, as a checkpointed region's."""
+    def is_recomputed(self) -> bool:
+        """Whether a forward call runs within backward, as in a checkpointed region."""
         return (self.phases.phase == "backward" and torch.is_grad_enabled() and
                 torch._C._current_autograd_node() is not None)
 
-    def accumulates(self):
+    def accumulates(self) -> bool:
         """Whether the engine is putting a gradient into a parameter's .grad."""
         if self.phases.phase != "backward":
             return False
         running = torch._C._current_autograd_node()
         return running is not None and running.name().endswith("AccumulateGrad")
 
-    def origin(self):
-        """(layer, place). In backward that of the forward call whose gradient this is."""
+    def origin(self) -> tuple[str, str]:
+        """(layer, place) of the call; in backward, of the forward call whose gradient it computes."""
         phase = self.phases.phase
-        if phase == "backward" and not self.runs_again():
+        if phase == "backward" and not self.is_recomputed():
             running = torch._C._current_autograd_node()
             if running is not None:
                 found = self.origins.get(running._sequence_nr())

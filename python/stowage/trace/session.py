@@ -1,7 +1,10 @@
 """A recorder with all its watchers: `with recording(driver, models) as recorder`."""
 
+from __future__ import annotations
+
 import contextlib
 import gc
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -11,15 +14,22 @@ from stowage.trace.phases import Phases
 from stowage.trace.recorder import Recorder
 from stowage.trace.saved import SavedTensors
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from stowage.pretend.driver import Driver
+
 
 class LinearWatch(TorchFunctionMode):
     """Tells the recorder whether a call is made by torch.nn.functional.linear."""
 
-    def __init__(self, recorder):
+    def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
 
-    def __torch_function__(self, function, types, arguments=(), options=None):
+    def __torch_function__(self, function: Callable[..., Any], types: Any,
+                           arguments: tuple[Any, ...] = (),
+                           options: dict[str, Any] | None = None) -> Any:
         if function is not torch.nn.functional.linear:
             return function(*arguments, **(options or {}))
         before, self.recorder.inside_linear = self.recorder.inside_linear, True
@@ -32,28 +42,32 @@ class LinearWatch(TorchFunctionMode):
 class PhasedModules(RunningModules):
     """Tells the phases when the outermost module begins and returns."""
 
-    def __init__(self, roots, phases, on_output):
+    def __init__(self, roots: dict[str, torch.nn.Module], phases: Phases,
+                 on_output: Callable[[Any], None]) -> None:
         super().__init__(roots, on_output)
         self.phases = phases
 
-    def enter(self, module, inputs):
+    def enter(self, module: torch.nn.Module, inputs: Any) -> None:
         if not self.stack:
             self.phases.module_entered()
         super().enter(module, inputs)
 
-    def leave(self, module, inputs, output):
+    def leave(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
         super().leave(module, inputs, output)
         if not self.stack:
             self.phases.module_returned()
 
 
 @contextlib.contextmanager
-def recording(driver, roots, on_backward, on_gradients, on_output):
+def recording(driver: Driver, roots: dict[str, torch.nn.Module],
+              on_backward: Callable[[list[torch.Tensor]], None], on_gradients: Callable[[], None],
+              on_output: Callable[[Any], None]) -> Iterator[Recorder]:
     """A recorder that watches; `roots` are {prefix: model}. Garbage is collected before and not
     during the recording, so that what dies does so by its last reference."""
     recorder = Recorder()
-    recorder.phases = Phases(driver, on_backward, on_gradients)
-    recorder.modules = PhasedModules(roots, recorder.phases, on_output)
+    phases = Phases(driver, on_backward, on_gradients)
+    recorder.phases = phases
+    recorder.modules = PhasedModules(roots, phases, on_output)
     recorder.saved = SavedTensors(recorder)
     gc.collect()
     enabled = gc.isenabled()

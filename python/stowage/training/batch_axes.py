@@ -1,10 +1,18 @@
 """Example inputs at another batch: which axis of each tensor is the batch."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from stowage.errors import StowageError
 from stowage.sources.source import Example
+
+# The axis of all tensors that is the batch, or one for each; None: the tensor does not follow it.
+Axes: TypeAlias = int | Sequence[int | None] | None
 
 
 class BatchAxes:
@@ -12,10 +20,11 @@ class BatchAxes:
     keywords and target; None: that tensor does not follow the batch. An axis of several times the
     batch (tokens of all samples in a row) grows with it. What is no tensor stays as it is."""
 
-    def __init__(self, arguments, keywords, target, axes=0):
+    def __init__(self, arguments: tuple[Any, ...], keywords: dict[str, Any], target: Any,
+                 axes: Axes = 0) -> None:
         self.leaves, self.structure = tree_flatten((tuple(arguments), dict(keywords), target))
         tensors = [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
-        if not isinstance(axes, (list, tuple)):
+        if isinstance(axes, int) or axes is None:
             axes = [axes if leaf.dim() else None for leaf in tensors]
         if len(axes) != len(tensors):
             raise StowageError(f"batch_axes has {len(axes)} entries for {len(tensors)} tensors",
@@ -34,14 +43,14 @@ class BatchAxes:
                     f"{axis}, which is no multiple of the batch {self.batch}",
                     "batch_axes says which axis is the batch: batch_axes=[0, 1, None]")
 
-    def example(self, batch):
+    def example(self, batch: int) -> Example:
         """The Example at that batch; at its own, the very tensors."""
         axes = iter(self.axes)
         leaves = [self.at(leaf, next(axes), batch) if isinstance(leaf, torch.Tensor) else leaf
                   for leaf in self.leaves]
         return Example(*tree_unflatten(leaves, self.structure))
 
-    def at(self, leaf, axis, batch):
+    def at(self, leaf: torch.Tensor, axis: int | None, batch: int) -> torch.Tensor:
         if axis is None or batch == self.batch:
             return leaf
         shape = list(leaf.shape)

@@ -1,14 +1,21 @@
 """The models and optimizers that a function uses: its arguments, its closure, its globals."""
 
+from __future__ import annotations
+
 import functools
 import types
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import CodeType
 
 DEEPEST = 5  # functions that call functions
 
 
-def names_used(code):
+def names_used(code: CodeType) -> set[str]:
     """The global names that the code and the functions within it name."""
     names = set(code.co_names)
     for constant in code.co_consts:
@@ -17,14 +24,15 @@ def names_used(code):
     return names
 
 
-class Found:
+class ObjectSearch:
     """`models` and `optimizers` are {name: object}, in the order of being found."""
 
-    def __init__(self):
-        self.models, self.optimizers = {}, {}
-        self.seen = set()
+    def __init__(self) -> None:
+        self.models: dict[str, torch.nn.Module] = {}
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self.seen: set[int] = set()
 
-    def add(self, name, value, depth=0):
+    def add(self, name: str, value: Any, depth: int = 0) -> None:
         if id(value) in self.seen or depth > DEEPEST:
             return
         self.seen.add(id(value))
@@ -48,11 +56,11 @@ class Found:
         elif hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType)):
             self.add_all("", list(vars(value).items()), depth + 1)  # a trainer with its model
 
-    def add_all(self, prefix, items, depth):
+    def add_all(self, prefix: str, items: Iterable[tuple[Any, Any]], depth: int) -> None:
         for name, value in items:
             self.add(f"{prefix}{name}", value, depth)
 
-    def add_function(self, function, depth):
+    def add_function(self, function: Callable[..., Any], depth: int) -> None:
         function = getattr(function, "__wrapped__", function)
         if not isinstance(function, types.FunctionType):
             return
@@ -69,7 +77,7 @@ class Found:
                 self.add(name, value, depth + 1)
 
 
-def without_parts(models):
+def without_parts(models: dict[str, torch.nn.Module]) -> dict[str, torch.nn.Module]:
     """The models that are not part of another of them; one alone needs no name."""
     parts = {id(part) for model in models.values() for part in model.modules()
              if part is not model}
@@ -78,9 +86,11 @@ def without_parts(models):
     return {"": next(iter(whole.values()))} if len(whole) == 1 else whole
 
 
-def found_in(function, arguments=(), keywords=None):
+def found_in(function: Callable[..., Any], arguments: tuple[Any, ...] = (),
+             keywords: dict[str, Any] | None = None) -> tuple[
+                 dict[str, torch.nn.Module], dict[str, torch.optim.Optimizer]]:
     """(models, optimizers) that the call uses."""
-    found = Found()
+    found = ObjectSearch()
     found.add_all("argument", enumerate(arguments), 0)
     found.add_all("", (keywords or {}).items(), 0)
     found.add("function", function)

@@ -1,36 +1,49 @@
 """A step that is the user's own function: forward, backward, update, as it is written."""
 
-import contextlib
+from __future__ import annotations
+
 import collections
+import contextlib
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_map
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from stowage.sources.source import Example
 
 
 class FunctionStep:
     """Calls `function(*arguments, **keywords)`. `example` gives them for a batch; `place` puts a
     tensor on the device. As `loss = step(...)` in a loop, the result is kept until the next."""
 
-    def __init__(self, function, example, place, optimizers):
+    batch: tuple[Any, Any, Any]  # arguments, keywords, target: what `load` made
+
+    def __init__(self, function: Callable[..., Any], example: Callable[[int], Example],
+                 place: Callable[[torch.Tensor], torch.Tensor],
+                 optimizers: Iterable[torch.optim.Optimizer]) -> None:
         self.function, self.example, self.place = function, example, place
         self.optimizers = list(optimizers)
-        self.result = self.batch = None
+        self.result: Any = None
 
-    def load(self, batch):
-        def on_device(value):
+    def load(self, batch: int) -> tuple[Any, Any, Any]:
+        def on_device(value: Any) -> Any:
             return self.place(value) if isinstance(value, torch.Tensor) else value
 
         made = self.example(batch)
         self.batch = (tree_map(on_device, made.arguments), tree_map(on_device, made.keywords), None)
         return self.batch
 
-    def run(self, _on_micro_batch=None):
+    def run(self, _on_micro_batch: Callable[[int], None] | None = None) -> None:
         arguments, keywords, _ = self.batch
         self.result = self.function(*arguments, **keywords)
 
 
 @contextlib.contextmanager
-def over_fakes(optimizers, fakes):
+def fake_parameters_updated(optimizers: Iterable[torch.optim.Optimizer],
+               fakes: dict[int, torch.Tensor]) -> Iterator[None]:
     """While active, the optimizers update the fake parameters and have no state."""
     before = []
     for optimizer in optimizers:

@@ -4,22 +4,30 @@ As in a script, `output` and `loss` are variables that keep what they hold until
 again.
 """
 
+from __future__ import annotations
+
 import contextlib
 import inspect
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_map
 
 from stowage.errors import StowageError
-from stowage.sources.source import first_tensor
+from stowage.sources.source import Example, first_tensor
 from stowage.training.weightless import fake_like
 
-WHOLE = {"fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
-AUTOCAST = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# In which the model computes: all of it, or under autocast. None: as it is.
+MODEL_DTYPES: dict[str | None, torch.dtype | None] = {
+    "fp32": None, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
+AUTOCAST: dict[str | None, torch.dtype] = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
 
 
 @contextlib.contextmanager
-def in_mode(model, training):
+def in_mode(model: torch.nn.Module, training: bool) -> Iterator[None]:
     """While active, the model trains or evaluates. One that trains in parts (frozen batch norm) is
     left as it is."""
     before = [(module, module.training) for module in model.modules()]
@@ -32,7 +40,7 @@ def in_mode(model, training):
             module.training = was_training
 
 
-def output_loss(output):
+def output_loss(output: Any) -> torch.Tensor:
     """The loss that the model computed itself."""
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if not isinstance(loss, torch.Tensor):
@@ -42,7 +50,7 @@ def output_loss(output):
     return loss
 
 
-def needs_closure(optimizer):
+def needs_closure(optimizer: torch.optim.Optimizer) -> bool:
     closure = inspect.signature(type(optimizer).step).parameters.get("closure")
     return closure is not None and closure.default is inspect.Parameter.empty
 
@@ -51,27 +59,32 @@ class ModelStep:
     """Runs steps of a model with fake tensors. `example` makes a batch (sources/source.py); `loss`
     takes (output, target). `optimizer` is made of the parameters that train, or None: inference."""
 
-    def __init__(self, model, example, loss, optimizer, precision="fp32", set_to_none=True,
-                 micro_batches=1):
+    batch: tuple[Any, Any, Any]  # arguments, keywords, target: what `load` made
+
+    def __init__(self, model: torch.nn.Module, example: Callable[[int], Example],
+                 loss: Callable[[Any, Any], Any] | None, optimizer: torch.optim.Optimizer | None,
+                 precision: str | None = "fp32", set_to_none: bool = True,
+                 micro_batches: int = 1) -> None:
         self.model, self.example, self.loss_function = model, example, loss
         self.optimizer = optimizer
         if optimizer is not None and needs_closure(optimizer):
             raise StowageError(
                 f"{type(optimizer).__name__} runs the model itself, in a closure",
                 "record a function that calls optimizer.step(closure)")
-        self.dtype = WHOLE.get(precision)
+        self.dtype = MODEL_DTYPES.get(precision)
         self.autocast = AUTOCAST.get(precision)
         self.set_to_none = set_to_none
         self.micro_batches = micro_batches
-        self.output = self.loss = self.batch = None
+        self.output: Any = None
+        self.loss: Any = None
 
     @property
-    def optimizers(self):
+    def optimizers(self) -> list[torch.optim.Optimizer]:
         return [self.optimizer] if self.optimizer is not None else []
 
-    def load(self, batch):
+    def load(self, batch: int) -> tuple[Any, Any, Any]:
         """Make the batch's inputs; returns the tensors."""
-        def on_device(value):
+        def on_device(value: Any) -> Any:
             return fake_like(value, self.dtype) if isinstance(value, torch.Tensor) else value
 
         made = self.example(batch)
@@ -79,12 +92,13 @@ class ModelStep:
                       tree_map(on_device, made.target))
         return self.batch
 
-    def precision(self):
+    def precision(self) -> contextlib.AbstractContextManager[Any]:
         if self.autocast is None:
             return contextlib.nullcontext()
-        return torch.autocast("cuda", self.autocast)
+        autocast: contextlib.AbstractContextManager[Any] = torch.autocast("cuda", self.autocast)
+        return autocast
 
-    def run(self, on_micro_batch=lambda index: None):
+    def run(self, on_micro_batch: Callable[[int], None] = lambda index: None) -> None:
         """One step."""
         if self.optimizer is None:
             self.infer()
@@ -95,12 +109,12 @@ class ModelStep:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=self.set_to_none)
 
-    def infer(self):
+    def infer(self) -> None:
         arguments, keywords, _ = self.batch
         with torch.no_grad(), self.precision():
             self.output = self.model(*arguments, **keywords)
 
-    def micro_batch(self):
+    def micro_batch(self) -> None:
         arguments, keywords, target = self.batch
         with self.precision():
             self.output = self.model(*arguments, **keywords)
@@ -112,5 +126,5 @@ class ModelStep:
         loss = self.loss if self.micro_batches == 1 else self.loss / self.micro_batches
         loss.backward()
 
-    def output_tensor(self):
+    def output_tensor(self) -> torch.Tensor:
         return first_tensor(self.output)

@@ -1,14 +1,20 @@
 """The optimizer of a step: by its name, as a function of the parameters, or an existing one."""
 
+from __future__ import annotations
+
 import collections
 import copy
 import inspect
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from stowage.errors import StowageError
 
-NAMES = {
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+NAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "sgd": (torch.optim.SGD, {"lr": 1e-3}),
     "sgd-momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),
     "momentum": (torch.optim.SGD, {"lr": 1e-3, "momentum": 0.9}),
@@ -26,11 +32,14 @@ NAMES = {
     "radam": (torch.optim.RAdam, {}),
     "adafactor": (torch.optim.Adafactor, {}),
 }
-IMPLEMENTATIONS = {"default": {}, "foreach": {"foreach": True}, "fused": {"fused": True},
-                   "for-loop": {"foreach": False}}
+OptimizerMaker: TypeAlias = "Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]"
+
+IMPLEMENTATIONS: dict[str, dict[str, bool]] = {
+    "default": {}, "foreach": {"foreach": True}, "fused": {"fused": True},
+    "for-loop": {"foreach": False}}
 
 
-def optimizer_maker(optimizer, implementation="default"):
+def optimizer_maker(optimizer: Any, implementation: str = "default") -> OptimizerMaker:
     """parameters -> optimizer, of a name, a class, a function, or an optimizer."""
     options = IMPLEMENTATIONS[implementation]
     if isinstance(optimizer, str):
@@ -47,12 +56,14 @@ def optimizer_maker(optimizer, implementation="default"):
     if isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError("an existing optimizer is rebuilt by `rebuilt`")
     if callable(optimizer):
-        return optimizer
+        maker: OptimizerMaker = optimizer
+        return maker
     raise StowageError(f"optimizer={optimizer!r} is no optimizer",
                        "a name ('adamw'), a class, a function of the parameters, or an optimizer")
 
 
-def rebuilt(optimizer, fakes):
+def rebuilt(optimizer: torch.optim.Optimizer,
+            fakes: dict[int, torch.Tensor]) -> torch.optim.Optimizer:
     """The same optimizer over the fake parameters, without state."""
     again = copy.copy(optimizer)
     again.state = collections.defaultdict(dict)
@@ -64,12 +75,12 @@ def rebuilt(optimizer, fakes):
     return again
 
 
-def settings_of(optimizer):
+def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], str, bool]:
     """What the step file says of the optimizer: its name there and the settings that differ from 0;
     (name, settings, implementation, whether the name is known)."""
     kind = type(optimizer)
     names = {maker: name for name, (maker, _) in reversed(NAMES.items())}  # the plainest name
-    known = names.get(kind) or FOREIGN.get((kind.__module__.partition(".")[0], kind.__name__))
+    known = names.get(kind) or OTHER_PACKAGES.get((kind.__module__.partition(".")[0], kind.__name__))
     group = optimizer.param_groups[0]
     settings = {}
     for ours, theirs in SETTINGS.items():
@@ -89,7 +100,7 @@ def settings_of(optimizer):
 
 
 # Optimizers of other packages that the table of `stowage help` has.
-FOREIGN = {("timm", "Lion"): "lion", ("timm", "Lamb"): "lamb",
+OTHER_PACKAGES = {("timm", "Lion"): "lion", ("timm", "Lamb"): "lamb",
            ("bitsandbytes", "Adam8bit"): "adam8bit", ("bitsandbytes", "AdamW8bit"): "adamw8bit",
            ("transformers", "Adafactor"): "adafactor-transformers"}
 SETTINGS = {"learning_rate": "lr", "momentum": "momentum", "nesterov": "nesterov",

@@ -1,28 +1,40 @@
-"""Runs a step again and again under a recorder, and notes what its tensors are.
+"""Runs a step several times under a recorder, and records what its tensors are.
 
 Four steps: the first and the steady one at the recorded batch, then one at each of two other
 batches. The optimizer makes its state in the first; the second is what the file describes; the
 others say how its sizes grow with the batch.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_iter
 
 from stowage.sources.source import first_tensor
+from stowage.trace.record import ModelTensor, StepRecord, StorageRecord
 from stowage.trace.session import recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from stowage.pretend.session import Session
+    from stowage.training.function_step import FunctionStep
+    from stowage.training.model_step import ModelStep
 
 
 @dataclasses.dataclass
 class Recording:
-    """What a run leaves, without tensors. `parameters` are (name, dtype, shape, kind, storage)."""
+    """What a run leaves, without tensors."""
 
-    storages: list
-    steps: list
-    parameters: list
-    buffers: list
-    model_state: dict  # storage: name, of what was there before the first step
+    storages: list[StorageRecord]
+    steps: list[StepRecord]
+    parameters: list[ModelTensor]
+    buffers: list[ModelTensor]
+    # {storage: (name, parameter's name)} of optimizer state that was there before the first step
+    model_state: dict[int, tuple[str, str]]
     compiled: bool  # a part of it is torch.compile's
 
 
@@ -30,7 +42,7 @@ class OtherBatchFails(Exception):
     """The step runs at the recorded batch and raises at another; the message says what."""
 
 
-def tensors_of(tree):
+def tensors_of(tree: Any) -> list[torch.Tensor]:
     return [t for t in tree_iter(tree) if isinstance(t, torch.Tensor) and t.device.type == "cuda"]
 
 
@@ -38,11 +50,11 @@ class StepRunner:
     """`step` has load(batch), run(), optimizers (model_step.py, function_step.py); `models` are
     {prefix: module}, whose tensors are fake by now."""
 
-    def __init__(self, session, step, models):
+    def __init__(self, session: Session, step: ModelStep | FunctionStep,
+                 models: dict[str, torch.nn.Module]) -> None:
         self.session, self.step, self.models = session, step, models
-        self.recorder = None
 
-    def named(self, kind):
+    def named(self, kind: str) -> Iterator[tuple[str, torch.Tensor]]:
         """(name, tensor) of all models, each tensor once."""
         seen = set()
         for prefix, model in self.models.items():
@@ -51,22 +63,22 @@ class StepRunner:
                     seen.add(id(tensor))
                     yield ".".join(part for part in (prefix, name) if part), tensor
 
-    def on_backward(self, roots):
+    def on_backward(self, roots: list[torch.Tensor]) -> None:
         # Several losses count as the one of the last pass.
         if roots and roots[0].device.type == "cuda":
             self.recorder.step.losses.append(self.recorder.view_of(roots[0]))
 
-    def on_gradients(self):
+    def on_gradients(self) -> None:
         for name, parameter in self.named("named_parameters"):
             if parameter.grad is not None and parameter.grad.device.type == "cuda":
                 self.recorder.step.gradients[name] = self.recorder.view_of(parameter.grad)
 
-    def on_output(self, output):
+    def on_output(self, output: Any) -> None:
         tensor = first_tensor(output)
         if tensor.device.type == "cuda":
             self.recorder.step.output = self.recorder.view_of(tensor)
 
-    def note_optimizer_state(self):
+    def note_optimizer_state(self) -> None:
         names = {id(p): name for name, p in self.named("named_parameters")}
         step = self.recorder.step
         step.host_state_bytes = 0
@@ -84,17 +96,17 @@ class StepRunner:
                     else:
                         step.host_state_bytes += value.numel() * value.element_size()
 
-    def described(self, kind):
+    def described(self, kind: str) -> list[ModelTensor]:
         rows = []
         for name, tensor in self.named(kind):
             what = ("buffer" if kind == "named_buffers" else
                     "trained" if tensor.requires_grad else "frozen")
             if tensor.device.type == "cuda":
-                rows.append((name, tensor.dtype, tuple(tensor.shape), what,
-                             self.recorder.view_of(tensor)))
+                rows.append(ModelTensor(name, tensor.dtype, tuple(tensor.shape), what,
+                                        self.recorder.view_of(tensor)))
         return rows
 
-    def run_step(self, index, batch, load):
+    def run_step(self, index: int, batch: int, load: bool) -> StepRecord:
         recorder = self.recorder
         recorder.start_step(index, batch)
         if load:  # uploads are no kernels: what they record is left behind
@@ -105,7 +117,7 @@ class StepRunner:
         self.note_optimizer_state()
         return recorder.finish_step()
 
-    def run(self, batches):
+    def run(self, batches: Sequence[int]) -> Recording:
         """A Recording: steps 0 and 1 at the first batch, then one at each of the others."""
         with recording(self.session.driver, self.models, self.on_backward, self.on_gradients,
                        self.on_output) as self.recorder:

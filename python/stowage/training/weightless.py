@@ -4,14 +4,22 @@ Its parameters and buffers may be on "meta" or hold real values on the CPU; neit
 are back in their places afterwards.
 """
 
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stowage.pretend.recurrent import flatten_weights
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
-def fake_like(tensor, dtype=None, shape=None, device="cuda"):
+
+def fake_like(tensor: torch.Tensor, dtype: torch.dtype | None = None,
+              shape: Sequence[int] | None = None,
+              device: torch.device | str = "cuda") -> torch.Tensor:
     """A fake tensor of that layout; a floating-point one in `dtype` if given."""
     kept = dtype if dtype and tensor.is_floating_point() else tensor.dtype
     if shape is not None and tuple(shape) != tuple(tensor.shape):
@@ -22,7 +30,7 @@ def fake_like(tensor, dtype=None, shape=None, device="cuda"):
     return torch.empty_strided(tensor.shape, dense, dtype=kept, device=device)
 
 
-def is_on_device(model):
+def is_on_device(model: torch.nn.Module) -> bool:
     """Whether all of its tensors are fake ones on the pretended device."""
     from torch._subclasses.fake_tensor import FakeTensor
 
@@ -34,11 +42,12 @@ def is_on_device(model):
 class WeightlessModel:
     """The model; `fakes` are {id of an own parameter: its fake one}."""
 
-    def __init__(self, model, dtype=None):
+    def __init__(self, model: torch.nn.Module, dtype: torch.dtype | None = None) -> None:
         self.model = model
-        self.fakes = {}
-        self.before = []
-        self.kept = []
+        self.fakes: dict[int, torch.Tensor] = {}
+        # What `restore` puts back: (module's table, name, tensor), (module, attribute, tensor).
+        self.before: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+        self.kept: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
         if is_on_device(model):
             return
         for module in model.modules():
@@ -47,7 +56,7 @@ class WeightlessModel:
             if isinstance(module, torch.nn.RNNBase) and not getattr(module, "proj_size", 0):
                 flatten_weights(module)
 
-    def replace_tensors(self, module, dtype):
+    def replace_tensors(self, module: torch.nn.Module, dtype: torch.dtype | None) -> None:
         for table in (module._parameters, module._buffers):
             for name, tensor in table.items():
                 if tensor is None:
@@ -67,7 +76,7 @@ class WeightlessModel:
                 self.kept.append((module, name, value))
                 setattr(module, name, fake_like(value, device="cpu"))
 
-    def restore(self):
+    def restore(self) -> None:
         for table, name, tensor in self.before:
             table[name] = tensor
         for module, name, value in self.kept:
@@ -75,7 +84,8 @@ class WeightlessModel:
 
 
 @contextlib.contextmanager
-def weightless(model, dtype=None):
+def weightless(model: torch.nn.Module,
+               dtype: torch.dtype | None = None) -> Iterator[WeightlessModel]:
     """The WeightlessModel while active. A model that is on the pretended device already, as in a
     script that is recorded whole, stays as it is."""
     fake = WeightlessModel(model, dtype)

@@ -1,29 +1,36 @@
 """Sums, products and reductions."""
 
-from ..capture import Value, lie_alike
-from ..layers import Unsupported, rule
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from ..capture import Operation, Value, same_memory_format
+from ..layers import Conversion, Number, Operand, Unsupported, rule
 from .losses import sum_of_losses, weighted_loss
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def in_place(op):
+
+def in_place(op: Operation) -> bool:
     return op.name.endswith("_")
 
 
-def is_number(value):
+def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def binary(c, op, name, a, b):
+def binary(c: Conversion, op: Operation, name: str, a: Any, b: Any) -> None:
     """A binary layer; a parameter or a constant may be either side. A sum that is not in place
     reads first what was made last: left out, it stands for that (optional.py). Where the two lie in
     memory in different orders PyTorch's order is kept, since the result lies as the first does."""
-    if name == "add" and not in_place(op) and made_at(c, b) > made_at(c, a) and lie_alike(
+    if name == "add" and not in_place(op) and made_by(c, b) > made_by(c, a) and same_memory_format(
             c.real(a), c.real(b)):
         a, b = b, a
     c.emit(name, [a, b], op.outputs, {"in_place": True} if in_place(op) else {})
 
 
-def made_at(c, value):
+def made_by(c: Conversion, value: Value) -> int:
     """The number of the layer that made the value; -1 for parameters, constants and inputs."""
     value = c.real(value)
     if c.is_constant(value) or value.kind != "result":
@@ -31,13 +38,13 @@ def made_at(c, value):
     return c.order.get(value, -1)
 
 
-def scaled(c, op, value, factor, offset=0):
+def scaled(c: Conversion, op: Operation, value: Value, factor: Number, offset: Number = 0) -> None:
     c.emit("scale", [value], op.outputs,
            {"factor": factor, "offset": offset, "in_place": in_place(op)})
 
 
 @rule("add", "add_")
-def add(c, op, self, other, alpha=1):
+def add(c: Conversion, op: Operation, self: Value, other: Operand, alpha: Number = 1) -> None:
     if sum_of_losses(c, op, self, other):
         return
     if is_number(other):
@@ -49,7 +56,7 @@ def add(c, op, self, other, alpha=1):
 
 
 @rule("sub", "sub_")
-def subtract(c, op, self, other, alpha=1):
+def subtract(c: Conversion, op: Operation, self: Value, other: Operand, alpha: Number = 1) -> None:
     if is_number(other):
         scaled(c, op, self, 1, -other * alpha)
     elif alpha != 1 or in_place(op):
@@ -59,19 +66,21 @@ def subtract(c, op, self, other, alpha=1):
 
 
 @rule("rsub")
-def reversed_subtract(c, op, self, other, alpha=1):
-    if not is_number(other) or alpha != 1:
+def reversed_subtract(c: Conversion, op: Operation, self: Value, other: Operand,
+                      alpha: Number = 1) -> None:
+    if is_number(other) and alpha == 1:
+        scaled(c, op, self, -1, other)
+    else:
         raise Unsupported("aten.rsub")
-    scaled(c, op, self, -1, other)
 
 
 @rule("neg", "neg_")
-def negate(c, op, self):
+def negate(c: Conversion, op: Operation, self: Value) -> None:
     scaled(c, op, self, -1)
 
 
 @rule("mul", "mul_")
-def multiply(c, op, self, other):
+def multiply(c: Conversion, op: Operation, self: Value, other: Operand) -> None:
     if is_number(other) and weighted_loss(c, op, self, other):
         return
     if is_number(other):
@@ -88,7 +97,7 @@ def multiply(c, op, self, other):
     binary(c, op, "mul", self, other)
 
 
-def is_weight(c, value, factor):
+def is_weight(c: Conversion, value: Operand, factor: Operand) -> bool:
     """Whether `factor` is a parameter of which this is the only use, and `value` is neither."""
     factor = c.real(factor)
     return (factor.kind == "parameter" and c.real(value).kind == "result" and
@@ -96,7 +105,8 @@ def is_weight(c, value, factor):
 
 
 @rule("div", "div_")
-def divide(c, op, self, other, rounding_mode=None):
+def divide(c: Conversion, op: Operation, self: Value, other: Operand,
+           rounding_mode: str | None = None) -> None:
     if rounding_mode:
         raise Unsupported("aten.div that rounds")
     if is_number(other):
@@ -105,16 +115,21 @@ def divide(c, op, self, other, rounding_mode=None):
         binary(c, op, "div", self, other)
 
 
+def listed(dim: int | Sequence[int] | None) -> list[int]:
+    """The axes as a list; none: all."""
+    return [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
+
+
 @rule("mean", "sum")
-def reduction(c, op, self, dim=None, keepdim=False, dtype=None):
+def reduction(c: Conversion, op: Operation, self: Value, dim: int | Sequence[int] | None = None,
+              keepdim: bool = False, dtype: Any = None) -> None:
     if op.overload not in ("", "default", "dim", "dim_IntList"):
         raise Unsupported(f"aten.{op.name}.{op.overload}")
-    axes = [] if dim is None else ([dim] if is_number(dim) else list(dim))
-    c.emit(op.name, [self], op.outputs, {"axes": axes, "keep": keepdim})
+    c.emit(op.name, [self], op.outputs, {"axes": listed(dim), "keep": keepdim})
 
 
 @rule("to", "_to_copy", "type", "type_as", "float", "double", "half", "bfloat16")
-def cast(c, op, **arguments):
+def cast(c: Conversion, op: Operation, **arguments: Any) -> None:
     value = next(v for v in arguments.values() if isinstance(v, Value))
     if op.outputs[0].dtype == c.real(value).dtype:
         c.same(op.outputs[0], c.real(value))

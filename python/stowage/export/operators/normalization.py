@@ -1,11 +1,22 @@
 """Normalizations. A module in training mode normalizes a batch norm by the batch."""
 
-from ..layers import Unsupported, rule
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..layers import Conversion, Unsupported, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..capture import Operation, Value
+    from ..sizes import Dimension
 
 
 @rule("batch_norm")
-def batch_norm(c, op, input, weight, bias, running_mean, running_var, training, momentum, eps,
-               cudnn_enabled):
+def batch_norm(c: Conversion, op: Operation, input: Value, weight: Value | None, bias: Value | None,
+               running_mean: Value | None, running_var: Value | None, training: bool,
+               momentum: float, eps: float, cudnn_enabled: bool) -> None:
     computed = [v for v in (weight, bias) if v is not None and c.real(v).kind != "parameter"]
     if computed:
         if running_mean is not None or len(computed) != sum(v is not None for v in (weight, bias)):
@@ -25,14 +36,16 @@ def batch_norm(c, op, input, weight, bias, running_mean, running_var, training, 
 
 
 @rule("layer_norm")
-def layer_norm(c, op, input, normalized_shape, weight, bias, eps, cudnn_enable):
+def layer_norm(c: Conversion, op: Operation, input: Value, normalized_shape: Sequence[Dimension],
+               weight: Value | None, bias: Value | None, eps: float, cudnn_enable: bool) -> None:
     c.emit("layer_norm", [input], op.outputs,
            {"axes": len(normalized_shape), "eps": eps, "affine": weight is not None,
             "bias": weight is None or bias is not None}, [("weight", weight), ("bias", bias)])
 
 
 @rule("group_norm")
-def group_norm(c, op, input, num_groups, weight, bias, eps, cudnn_enabled):
+def group_norm(c: Conversion, op: Operation, input: Value, num_groups: int, weight: Value | None,
+               bias: Value | None, eps: float, cudnn_enabled: bool) -> None:
     without_bias = weight is not None and bias is None
     c.emit("group_norm", [input], op.outputs,
            {"groups": num_groups, "eps": eps, "affine": weight is not None,
@@ -41,8 +54,9 @@ def group_norm(c, op, input, num_groups, weight, bias, eps, cudnn_enabled):
 
 
 @rule("instance_norm")
-def instance_norm(c, op, input, weight, bias, running_mean, running_var, use_input_stats, momentum,
-                  eps, cudnn_enabled):
+def instance_norm(c: Conversion, op: Operation, input: Value, weight: Value | None,
+                  bias: Value | None, running_mean: Value | None, running_var: Value | None,
+                  use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> None:
     for buffer in (running_mean, running_var):
         if buffer is not None:
             c.used_buffers.add(buffer)
@@ -53,7 +67,8 @@ def instance_norm(c, op, input, weight, bias, running_mean, running_var, use_inp
 
 
 @rule("rms_norm")
-def rms_norm(c, op, input, normalized_shape, weight, eps):
+def rms_norm(c: Conversion, op: Operation, input: Value, normalized_shape: Sequence[Dimension],
+             weight: Value | None, eps: float | None) -> None:
     c.emit("rms_norm", [input], op.outputs,
            {"axes": len(normalized_shape), "eps": 1.1920928955078125e-07 if eps is None else eps,
             "affine": weight is not None}, [("weight", weight)])

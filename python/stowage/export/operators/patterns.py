@@ -1,35 +1,42 @@
 """What PyTorch code composes of several operations and the catalogue has as one layer."""
 
-import math
+from __future__ import annotations
 
-from ..capture import Value
-from ..layers import COMPOSED, Unsupported, rule
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..capture import Operation, Value
+from ..layers import COMPOSED, Conversion, Unsupported, rule
+from ..sizes import fixed
 from .indexing import picked
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def taken_in(c, operation):
+
+def skip_operation(c: Conversion, operation: Operation) -> Value:
     c.skipped.add(operation)
     return operation.outputs[0]
 
 
 @rule("bernoulli_")
-def drop_path(c, op, self, p, generator=None):
+def drop_path(c: Conversion, op: Operation, self: Value, p: float, generator: Any = None) -> None:
     """Stochastic depth: a mask of [batch, 1, ...], divided by the share that stays, times x."""
     mask = op.outputs[0]
     reader = c.only_reader(mask)
     if reader is not None and reader.name in ("div_", "div"):
-        mask = taken_in(c, reader)
+        mask = skip_operation(c, reader)
         reader = c.only_reader(mask)
     if reader is None or reader.name not in ("mul", "mul_") or any(
             n != 1 for n in mask.shape[1:]) or not isinstance(p, float):
         raise Unsupported("aten.bernoulli_")
     a, b = reader.arguments["self"], reader.arguments["other"]
-    output = taken_in(c, reader)
+    output = skip_operation(c, reader)
     kind = "torchvision" if op.scopes and op.scopes[-1][1] == "StochasticDepth" else "timm"
     c.emit("drop_path", [b if a is mask else a], [output], {"p": round(1 - p, 12), "as": kind})
 
 
-def window_of(positions, rows):
+def window_of(positions: int, rows: int) -> list[int] | None:
     """Rows and columns of a window with so many positions, whose table has `rows` rows."""
     both = (4 * positions + 1 - rows) / 2  # height + width
     root = both * both - 4 * positions
@@ -40,7 +47,7 @@ def window_of(positions, rows):
     return [round(height), round(width)] if height == int(height) else None
 
 
-def forget_index(c, value):
+def forget_index(c: Conversion, value: Value) -> Value:
     """Takes back the layers that made the index of buffers: the bias keeps the buffer itself.
     Returns the buffer."""
     source = c.real(value)
@@ -59,11 +66,12 @@ def forget_index(c, value):
     return source
 
 
-def bias_of_windows(c, op, table, indices):
+def bias_of_windows(c: Conversion, op: Operation, table: Value,
+                    indices: Sequence[Value]) -> tuple[int, list[int], Value, list[Operation]] | None:
     """(heads, window, the bias, the operations up to it) where the index is Swin's, else None."""
     if table.kind != "parameter" or len(indices) != 1 or len(table.shape) != 2:
         return None
-    heads = table.shape[1]
+    rows, heads = fixed(table.shape)
     value, path = op.outputs[0], []
     while len(value.shape) != 4 or value.shape[:2] != (1, heads):
         reader = c.only_reader(value)
@@ -72,12 +80,12 @@ def bias_of_windows(c, op, table, indices):
             return None
         path.append(reader)
         value = reader.outputs[0]
-    window = window_of(value.shape[-1], table.shape[0])
+    window = window_of(fixed(value.shape)[-1], rows)
     return None if window is None else (heads, window, value, path)
 
 
 @rule("index")
-def index(c, op, self, indices):
+def index(c: Conversion, op: Operation, self: Value, indices: Sequence[Value]) -> None:
     """Swin's learned bias by relative position, looked up, turned and given a batch of one."""
     table = c.real(self)
     found = bias_of_windows(c, op, table, indices)
@@ -93,7 +101,7 @@ def index(c, op, self, indices):
 
 
 @rule("zero_")
-def zeros_in_a_part(c, op, self):
+def zeros_in_a_part(c: Conversion, op: Operation, self: Value) -> None:
     """x[a:b].zero_() of a copy, as Swin V2 clears the keys' bias: the parts are joined anew."""
     part = c.real(self)
     cut = next((x for x in c.layers if part in x.outputs), None)
@@ -101,23 +109,23 @@ def zeros_in_a_part(c, op, self):
         raise Unsupported("aten.zero_")
     whole, start = cut.inputs[0], cut.attributes["start"]
     c.layers.remove(cut)
-    end, size = start + part.shape[0], whole.shape[0]
+    end, size = start + fixed(part.shape)[0], fixed(whole.shape)[0]
     pieces = []
     for low, high in ((0, start), (end, size)):
-        piece = c.middle((high - low,), whole)
+        piece = c.intermediate((high - low,), whole)
         if low < high:
             attributes = {"axis": 0, "start": low, "step": 1}
             c.emit("slice", [whole], [piece],
                    {**attributes, **({} if high == size else {"length": high - low})})
             pieces.append(piece)
-    zeros, joined = c.middle(part.shape, whole), c.middle(whole.shape, whole)
+    zeros, joined = c.intermediate(part.shape, whole), c.intermediate(whole.shape, whole)
     c.emit("constant", [], [zeros], {"shape": list(part.shape), "dtype": whole.dtype})
     pieces.insert(1 if start else 0, zeros)
     c.emit("concat", pieces, [joined], {"axis": 0})
     c.same(whole, joined)
 
 
-def operations_of_scope(c, first):
+def operations_of_scope(c: Conversion, first: Operation) -> list[Operation]:
     """The operations from this one on that run in the same call of its module."""
     found = []
     for op in c.captured.operations[c.captured.operations.index(first):]:
@@ -127,7 +135,7 @@ def operations_of_scope(c, first):
     return found
 
 
-def composed_gelu(c, op):
+def composed_gelu(c: Conversion, op: Operation) -> bool:
     """GELU's tanh form as transformers' NewGELUActivation writes it out."""
     if not op.scopes or op.scopes[-1][1] != "NewGELUActivation":
         return False
@@ -141,7 +149,7 @@ def composed_gelu(c, op):
     return True
 
 
-def composed_rms_norm(c, op):
+def composed_rms_norm(c: Conversion, op: Operation) -> bool:
     """A norm by the root mean square in single operations: x to float32, its squares' mean."""
     if not op.scopes or not op.scopes[-1][1].endswith("RMSNorm") and op.scopes[-1][1] not in (
             "T5LayerNorm",):

@@ -1,16 +1,26 @@
 """Views, joins and cuts."""
 
-from ..layers import Unsupported, rule
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..layers import Conversion, Unsupported, rule
 from ..sizes import Size
+from .products import filled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..capture import Operation, Value
 
 
-def axis_of(axis, rank):
+def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
 @rule("reshape", "view", "_unsafe_view", "unflatten", "unsqueeze", "squeeze", "view_as",
       "reshape_as", "_reshape_alias", "atleast_2d", "atleast_3d")
-def reshape(c, op, self, **_):
+def reshape(c: Conversion, op: Operation, self: Value, **_: Any) -> None:
     value = c.real(self)
     output = op.outputs[0]
     if output.shape == value.shape:
@@ -22,14 +32,14 @@ def reshape(c, op, self, **_):
 
 
 @rule("flatten")
-def flatten(c, op, self, start_dim, end_dim):
+def flatten(c: Conversion, op: Operation, self: Value, start_dim: int, end_dim: int) -> None:
     if op.outputs[0].shape == c.real(self).shape:
         c.same(op.outputs[0], c.real(self))
         return
     c.emit("flatten", [self], op.outputs, {"start": start_dim, "end": end_dim})
 
 
-def permuted(c, op, value, axes):
+def permuted(c: Conversion, op: Operation, value: Value, axes: list[int]) -> None:
     if axes == list(range(len(axes))):
         c.same(op.outputs[0], c.real(value))
     else:
@@ -37,27 +47,31 @@ def permuted(c, op, value, axes):
 
 
 @rule("permute")
-def permute(c, op, self, dims):
+def permute(c: Conversion, op: Operation, self: Value, dims: Sequence[int]) -> None:
     rank = len(c.real(self).shape)
     permuted(c, op, self, [axis_of(d, rank) for d in dims])
 
 
 @rule("transpose", "swapaxes", "swapdims")
-def transpose(c, op, self, dim0=None, dim1=None, axis0=None, axis1=None):
+def transpose(c: Conversion, op: Operation, self: Value, dim0: int | None = None,
+              dim1: int | None = None, axis0: int | None = None, axis1: int | None = None) -> None:
     rank = len(c.real(self).shape)
-    a, b = (axis_of(d, rank) for d in ((dim0, dim1) if dim0 is not None else (axis0, axis1)))
+    first, second = (dim0, dim1) if dim0 is not None else (axis0, axis1)
+    assert first is not None and second is not None
+    a, b = axis_of(first, rank), axis_of(second, rank)
     axes = list(range(rank))
     axes[a], axes[b] = axes[b], axes[a]
     permuted(c, op, self, axes)
 
 
 @rule("t", "mT", "numpy_T")
-def matrix_transpose(c, op, self):
+def matrix_transpose(c: Conversion, op: Operation, self: Value) -> None:
     transpose(c, op, self, -2, -1)
 
 
 @rule("movedim", "moveaxis")
-def movedim(c, op, self, source, destination):
+def movedim(c: Conversion, op: Operation, self: Value, source: int | list[int],
+            destination: int | list[int]) -> None:
     rank = len(c.real(self).shape)
     source, destination = ([axis_of(d, rank) for d in (x if isinstance(x, list) else [x])]
                            for x in (source, destination))
@@ -68,7 +82,7 @@ def movedim(c, op, self, source, destination):
 
 
 @rule("contiguous", "clone")
-def contiguous(c, op, self, memory_format=None):
+def contiguous(c: Conversion, op: Operation, self: Value, memory_format: Any = None) -> None:
     if "channels_last" in str(memory_format):
         raise Unsupported(f"aten.{op.name} to channels_last")
     if op.name == "clone" and "contiguous" not in str(memory_format):
@@ -78,16 +92,16 @@ def contiguous(c, op, self, memory_format=None):
 
 
 @rule("cat", "concat", "concatenate")
-def concat(c, op, tensors, dim):
+def concat(c: Conversion, op: Operation, tensors: list[Value], dim: int) -> None:
     c.emit("concat", tensors, op.outputs, {"axis": dim})
 
 
 @rule("stack")
-def stack(c, op, tensors, dim):
+def stack(c: Conversion, op: Operation, tensors: list[Value], dim: int) -> None:
     c.emit("stack", tensors, op.outputs, {"axis": dim})
 
 
-def parts(c, op, value, axis):
+def parts(c: Conversion, op: Operation, value: Value, axis: int) -> None:
     lengths = [v.shape[axis] for v in op.outputs]
     if any(isinstance(n, Size) for n in lengths):
         raise Unsupported(f"aten.{op.name} along an axis of open size")
@@ -99,28 +113,29 @@ def parts(c, op, value, axis):
 
 
 @rule("split", "chunk", "split_with_sizes", "tensor_split")
-def split(c, op, self, dim=0, **_):
+def split(c: Conversion, op: Operation, self: Value, dim: int = 0, **_: Any) -> None:
     parts(c, op, self, axis_of(dim, len(c.real(self).shape)))
 
 
 @rule("unbind")
-def unbind(c, op, self, dim):
-    """A cut of the axis; each part loses it."""
+def unbind(c: Conversion, op: Operation, self: Value, dim: int) -> None:
+    """A split along the axis, then a reshape of each part that removes the axis."""
     value = c.real(self)
     axis = axis_of(dim, len(value.shape))
     used = [v for v in op.outputs]
-    middles = [c.middle((*v.shape[:axis], 1, *v.shape[axis:]), v) for v in used]
-    if len(middles) == 1:
+    intermediates = [c.intermediate((*v.shape[:axis], 1, *v.shape[axis:]), v) for v in used]
+    if len(intermediates) == 1:
         c.emit("reshape", [value], used, {"shape": list(used[0].shape)})
         return
-    c.emit("split", [value], middles, {"parts": len(middles), "axis": axis})
-    for middle, output in zip(middles, used):
+    c.emit("split", [value], intermediates, {"parts": len(intermediates), "axis": axis})
+    for intermediate, output in zip(intermediates, used):
         if output.readers or output in c.captured.outputs:
-            c.emit("reshape", [middle], [output], {"shape": list(output.shape)})
+            c.emit("reshape", [intermediate], [output], {"shape": list(output.shape)})
 
 
 @rule("slice")
-def cut(c, op, self, dim, start, end, step):
+def cut(c: Conversion, op: Operation, self: Value, dim: int, start: Any, end: Any,
+        step: int) -> None:
     value, output = c.real(self), op.outputs[0]
     if output.shape == value.shape:
         c.same(output, value)
@@ -141,21 +156,21 @@ def cut(c, op, self, dim, start, end, step):
 
 
 @rule("narrow")
-def narrow(c, op, self, dim, start, length):
+def narrow(c: Conversion, op: Operation, self: Value, dim: int, start: Any, length: Any) -> None:
     cut(c, op, self, dim, start, start + length, 1)
 
 
 @rule("select")
-def select(c, op, self, dim, index):
+def select(c: Conversion, op: Operation, self: Value, dim: int, index: int) -> None:
     value, output = c.real(self), op.outputs[0]
     axis = axis_of(dim, len(value.shape))
-    middle = c.middle((*value.shape[:axis], 1, *value.shape[axis + 1:]), output)
-    c.emit("slice", [value], [middle], {"axis": axis, "start": index, "length": 1})
-    c.emit("reshape", [middle], [output], {"shape": list(output.shape)})
+    intermediate = c.intermediate((*value.shape[:axis], 1, *value.shape[axis + 1:]), output)
+    c.emit("slice", [value], [intermediate], {"axis": axis, "start": index, "length": 1})
+    c.emit("reshape", [intermediate], [output], {"shape": list(output.shape)})
 
 
 @rule("expand", "expand_as", "broadcast_to")
-def expand(c, op, self, **_):
+def expand(c: Conversion, op: Operation, self: Value, **_: Any) -> None:
     if op.outputs[0].shape == c.real(self).shape:
         c.same(op.outputs[0], c.real(self))
     else:
@@ -163,15 +178,15 @@ def expand(c, op, self, **_):
 
 
 @rule("roll")
-def roll(c, op, self, shifts, dims):
+def roll(c: Conversion, op: Operation, self: Value, shifts: int | Sequence[int],
+         dims: int | Sequence[int]) -> None:
     if not dims:
         raise Unsupported("aten.roll of a flattened tensor")
-    as_list = lambda x: list(x) if isinstance(x, (list, tuple)) else [x]
-    c.emit("roll", [self], op.outputs, {"shifts": as_list(shifts), "axes": as_list(dims)})
+    c.emit("roll", [self], op.outputs, {"shifts": filled(shifts, 1), "axes": filled(dims, 1)})
 
 
 @rule("broadcast_tensors")
-def broadcast(c, op, tensors):
+def broadcast(c: Conversion, op: Operation, tensors: list[Value]) -> None:
     for tensor, output in zip(tensors, op.outputs):
         if c.real(tensor).shape == output.shape:
             c.same(output, c.real(tensor))

@@ -1,8 +1,17 @@
 """Assignments to a part of a tensor: x[:, :, 1:] = y."""
 
-from ..layers import Unsupported, rule
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..layers import Conversion, Unsupported, rule
 from ..sizes import Size
 from .shapes import axis_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..capture import Operation, Value
 
 CUTS = ("slice", "narrow", "select")
 VIEWS = (*CUTS, "view", "reshape", "_unsafe_view", "transpose", "permute", "unsqueeze", "squeeze",
@@ -13,12 +22,12 @@ class Part:
     """What a chain of cuts leaves of `base`: `starts` of each of its axes, and `axes`, those of
     them that are still there."""
 
-    def __init__(self, base):
+    def __init__(self, base: Value) -> None:
         self.base = base
         self.starts = [0] * len(base.shape)
         self.axes = list(range(len(base.shape)))
 
-    def cut(self, operation):
+    def cut(self, operation: Operation) -> None:
         arguments = operation.arguments
         axis = axis_of(arguments["dim"], len(self.axes))
         start = arguments["index"] if operation.name == "select" else arguments["start"] or 0
@@ -34,7 +43,7 @@ class Part:
             del self.axes[axis]
 
 
-def part_of(value):
+def part_of(value: Value) -> Part:
     """The Part that a value is by cuts alone; of no cuts: all of itself, as `x[:] = y` writes it."""
     chain = []
     while value.producer is not None and value.producer.name in CUTS:
@@ -46,7 +55,7 @@ def part_of(value):
     return part
 
 
-def read_later(operations, now, base, into):
+def read_later(operations: Sequence[Operation], now: Operation, base: Value, into: Value) -> bool:
     """Whether a view of `base` that was taken before, or the part itself, is read after the
     assignment: it would show what was written."""
     place = {operation: number for number, operation in enumerate(operations)}
@@ -67,7 +76,7 @@ def read_later(operations, now, base, into):
 
 
 @rule("copy_")
-def assigned(c, op, self, src, non_blocking):
+def assigned(c: Conversion, op: Operation, self: Value, src: Value, non_blocking: bool) -> None:
     part = part_of(self)
     if part.base is not self and part.base.shape == self.shape:
         raise Unsupported("aten.copy_ into a view of all of a tensor")
@@ -81,12 +90,12 @@ def assigned(c, op, self, src, non_blocking):
     if len(part.axes) < len(base.shape):
         shape = [self.shape[part.axes.index(axis)] if axis in part.axes else 1
                  for axis in range(len(base.shape))]
-        middle = c.middle(shape, source)
-        c.emit("reshape", [source], [middle], {"shape": shape})
-        source = middle
+        intermediate = c.intermediate(shape, source)
+        c.emit("reshape", [source], [intermediate], {"shape": shape})
+        source = intermediate
     # Whoever traces takes what a whole tensor's assignment returns for the tensor from there on.
     whole = part.base is self
-    written = op.outputs[0] if whole else c.middle(base.shape, base)
+    written = op.outputs[0] if whole else c.intermediate(base.shape, base)
     starts = part.starts if any(part.starts) else []
     c.emit("slice_scatter", [base, source], [written], {"start": starts, "in_place": True})
     if not whole:

@@ -14,7 +14,7 @@ namespace stowage {
 namespace {
 
 Result<PlanQuestion> plan_question(const PlacementQuestion& question) {
-  auto step = step_question(question.step, Runtime::stowage);
+  auto step = step_question(question.step, executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto card = card_question(question.gpu, step->model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));

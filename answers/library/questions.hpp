@@ -13,7 +13,7 @@ namespace stowage {
 /// `usual`: the runtime where none is said. Errors also: a runtime or a version that there is not,
 /// a number of GPUs or a stage out of its range.
 [[nodiscard]] Result<StepQuestion> step_question(const StepSpec& step,
-                                                 Runtime usual = Runtime::pytorch);
+                                                 Runtime usual = default_runtime);
 /// Errors: neither a name nor a size; a size below 0.
 [[nodiscard]] Result<CardQuestion> card_question(const GpuSpec& gpu,
                                                  const ConfigDirectory& configs);

@@ -21,7 +21,8 @@ Result<FoundModel> asked_source(const ModelQuestion& question) {
   const std::string& argument = question.source;
   std::error_code ignored;
   if (argument == "-" || std::filesystem::is_regular_file(argument, ignored)) {
-    if (argument == "-" || stowage_file(read_file_head(argument).first_bytes) == StowageFile::plan) {
+    if (argument == "-" ||
+        stowage_file(read_file_head(argument).first_bytes) == StowageFile::plan) {
       return read_source(argument, FileKind::plan).map([](SourceTextPtr&& source) {
         return FoundModel{.source = std::move(source)};
       });

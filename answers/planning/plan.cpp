@@ -178,7 +178,7 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
   auto prepared = prepared_question(question);
   if (!prepared) return tl::unexpected(std::move(prepared.error()));
   PlanRequest& request = prepared->request;
-  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, Runtime::stowage);
+  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, executed_runtime);
   if (question.card && request.available <= Bytes()) {
     request.budget = Bytes();
     const Diagnostic why = no_arena(request.card);
@@ -217,7 +217,7 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
 Result<std::vector<FrontierPoint>> frontier_of(const PlanQuestion& question,
                                                const PlanAnswer& answer, const PlanWatch& watch) {
   const PlanRequest& request = answer.request;
-  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, Runtime::stowage);
+  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, executed_runtime);
   return frontier(request, workspaces.source(), search_options(question, watch));
 }
 

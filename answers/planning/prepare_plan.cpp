@@ -48,8 +48,8 @@ Result<Card> card_of_budget(const PlanQuestion& question, Bytes budget, double c
 Result<void> check_budget(const PlanQuestion& question, const PlanRequest& request) {
   if (!question.card || request.budget.bytes <= request.available) return {};
   return failure(question_error(fmt::format(
-      "`budget` {} is more than the {} that {} leaves for an arena", format_bytes(request.budget.bytes),
-      format_bytes(request.available), request.card.name)));
+      "`budget` {} is more than the {} that {} leaves for an arena",
+      format_bytes(request.budget.bytes), format_bytes(request.available), request.card.name)));
 }
 
 // The arena's share of the card, and of that the budget.
@@ -75,7 +75,7 @@ Result<std::shared_ptr<const MeasuredTimes>> measured_times(const PlanQuestion& 
 
 ArenaOfTotal arena_of_total(const AskedStep& step, const PlanRequest& request) {
   CheckSettings arena = step.settings;
-  arena.runtime = Runtime::stowage;
+  arena.runtime = executed_runtime;
   return [graph = request.document.graph, card = request.card, arena](Bytes total) mutable {
     card.cuda_total = total;
     return allocator_limit(*graph, card, arena);

@@ -36,7 +36,7 @@ struct PoolChoice {
 /// known, and a step's file may say it (subject/process_settings.hpp).
 struct ProcessChoice {
   std::optional<Runtime> runtime;
-  Runtime usual_runtime = Runtime::pytorch;  ///< where neither `runtime` nor a step's file says one
+  Runtime usual_runtime = default_runtime;  ///< where neither `runtime` nor a step's file says one
   std::optional<Bytes> in_use;
   Bytes reserve;
   std::optional<Bytes> context;

@@ -17,7 +17,7 @@ struct LowerQuestion {
   ModelQuestion model;
   std::optional<CardQuestion> card;  ///< absent: the compute capability of a generic one
   StepWishes wishes;                 ///< as StepQuestion's
-  Runtime runtime = Runtime::pytorch;
+  Runtime runtime = default_runtime;
   std::optional<std::int64_t> batch;  ///< that the document says; the step is for any
   std::string written_by;             ///< what the document says of its origin
 };

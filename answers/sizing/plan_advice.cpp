@@ -10,7 +10,7 @@ namespace {
 
 bool leaves_an_arena(const StepGraph& graph, const StepSetup& setup) {
   CheckSettings arena = setup.step.settings;
-  arena.runtime = Runtime::stowage;
+  arena.runtime = executed_runtime;
   return allocator_limit(graph, setup.card.card, arena) > Bytes();
 }
 
@@ -41,11 +41,11 @@ std::optional<PlanAdvice> plan_advice(const StepQuestion& question, const StepSe
     const Runtime planned = planned_in_place_of(question.process.runtime.value_or(made));
     return PlanAdvice{.runtime = planned, .is_usual = planned == made};
   }
-  if (can_be_planned(question, setup, Runtime::stowage)) {
+  if (can_be_planned(question, setup, executed_runtime)) {
     return PlanAdvice{.drops_pytorch_settings = true};
   }
-  if (can_be_planned(question, setup, Runtime::pytorch)) {
-    return PlanAdvice{.runtime = Runtime::pytorch, .is_usual = false};
+  if (can_be_planned(question, setup, default_runtime)) {
+    return PlanAdvice{.runtime = default_runtime, .is_usual = false};
   }
   return std::nullopt;
 }

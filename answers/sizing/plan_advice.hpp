@@ -9,7 +9,7 @@ namespace stowage {
 
 /// The same model, step and card, but for what these change.
 struct PlanAdvice {
-  Runtime runtime = Runtime::stowage;   ///< that the plan is for
+  Runtime runtime = executed_runtime;   ///< that the plan is for
   bool is_usual = true;                 ///< a plan is for that runtime where none is asked for
   bool drops_pytorch_settings = false;  ///< only PyTorch's kernels have some of those asked for
 };

@@ -25,13 +25,14 @@ bool names_weights(const FileHead& file_head) {
     const std::filesystem::path folder(file_head.argument);
     return !std::filesystem::exists(folder / "config.json", code) && has_weights(folder);
   }
-  return file_head.is_file && (is_gguf(file_head.first_bytes) || is_safetensors(file_head.first_bytes, file_head.size));
+  return file_head.is_file &&
+         (is_gguf(file_head.first_bytes) || is_safetensors(file_head.first_bytes, file_head.size));
 }
 
 Result<WeightsSummary> summary_of_weights(const FileHead& file_head, const std::string& source) {
-  auto weights = file_head.is_folder       ? read_weight_folder(file_head.argument)
+  auto weights = file_head.is_folder              ? read_weight_folder(file_head.argument)
                  : is_gguf(file_head.first_bytes) ? read_gguf(file_head.argument)
-                                         : read_safetensors(file_head.argument);
+                                                  : read_safetensors(file_head.argument);
   return std::move(weights).map([&](StoredWeights&& stored) {
     return WeightsSummary{.source = source, .weights = std::move(stored)};
   });

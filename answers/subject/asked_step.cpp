@@ -84,7 +84,7 @@ Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
                                        const DocumentParts& parts, const AskedCard& card) {
   StepWishes wishes = question.wishes;
   DocumentParts with = parts;
-  if (settings.runtime == Runtime::theano) {
+  if (traits(settings.runtime).has_theano_buffers) {
     if (auto found = not_of_theano(model->graph, question.model.options.fine_tuning);
         !found.empty()) {
       return tl::unexpected(std::move(found));

@@ -2,68 +2,78 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "answers/question/question_error.hpp"
 
 namespace stowage {
 
 namespace {
 
+/// A setting that only some runtimes have.
+struct RuntimeSetting {
+  bool is_given = false;
+  bool is_served = false;  ///< by the runtime that is asked about
+  std::string_view name;   ///< the field's
+  std::string_view whose;  ///< what a mistake says of it; the runtime's name follows
+};
+
+std::vector<RuntimeSetting> runtime_settings(const StepQuestion& question,
+                                             const RuntimeTraits& runtime) {
+  const ProcessChoice& process = question.process;
+  const PoolChoice& pools = process.pools;
+  const StepWishes& wishes = question.wishes;
+  const DataParallel& parallel = wishes.parallel;
+  constexpr std::string_view of_tensorflow = "is for `runtime` tensorflow, not for";
+  const bool pytorch = runtime.has_pytorch_release, plain = runtime.only_plain_steps;
+  const bool has_pools = runtime.allocator == AllocatorKind::bfc;
+  // Whose steps are all plain shards nothing either: it is refused below, beside the rest.
+  const bool shards = runtime.shards || plain;
+  std::vector<RuntimeSetting> settings{
+      {process.software.pytorch.has_value(), pytorch, "pytorch_version",
+       "is for `runtime` pytorch, not for"},
+      {process.allocator.has_value(), runtime.allocator == AllocatorKind::caching, "alloc_conf",
+       "is for PyTorch's allocator, not for `runtime`"},
+      {process.theano.has_value(), runtime.allocator == AllocatorKind::best_fit, "theano_flags",
+       "is for `runtime` theano, not for"},
+      {parallel.zero > 0, shards, "zero", "is DeepSpeed's, and not of `runtime`"},
+      {parallel.fsdp.on, shards, "fsdp", "is PyTorch's, and not of `runtime`"}};
+  for (const auto& [is_given, name] :
+       {std::pair(parallel.gpus > 1, "gpus"), std::pair(parallel.zero > 0, "zero"),
+        std::pair(parallel.fsdp.on, "fsdp"),
+        std::pair(wishes.accumulation.value_or(1) > 1, "accumulation"),
+        std::pair(wishes.implementation.has_value(), "optimizer_implementation"),
+        std::pair(wishes.master_gradients, "master_gradients"),
+        std::pair(wishes.convolutions.benchmark, "cudnn_benchmark"),
+        std::pair(wishes.convolutions.deterministic, "deterministic")}) {
+    settings.push_back({is_given, !plain, name, "is not of `runtime`"});
+  }
+  for (const auto& [is_given, name] : {std::pair(pools.limit.has_value(), "memory_limit"),
+                                       std::pair(pools.growth, "memory_growth"),
+                                       std::pair(pools.fraction.has_value(), "memory_fraction"),
+                                       std::pair(pools.virtual_gpus.has_value(), "virtual_gpus")}) {
+    settings.push_back({is_given, has_pools, name, of_tensorflow});
+  }
+  return settings;
+}
+
 /// What only some runtimes have, and this one has not.
-Diagnostics foreign_options(const StepQuestion& question, Runtime runtime) {
-  const ProcessChoice& options = question.process;
-  const std::string_view name = to_string(runtime);
+Diagnostics settings_of_others(const StepQuestion& question, Runtime runtime) {
+  const RuntimeTraits& asked = traits(runtime);
   Diagnostics mistakes;
-  const auto refuse = [&](std::string message, std::string hint = {}) {
-    mistakes.push_back(question_error(std::move(message), std::move(hint)));
-  };
-  if (runtime != Runtime::pytorch) {
-    if (options.software.pytorch) {
-      refuse(fmt::format("`pytorch_version` is for `runtime` pytorch, not for {}", name));
-    }
-    if (options.allocator) {
-      refuse(fmt::format("`alloc_conf` is for PyTorch's allocator, not for `runtime` {}", name));
-    }
+  for (const RuntimeSetting& setting : runtime_settings(question, asked)) {
+    if (!setting.is_given || setting.is_served) continue;
+    mistakes.push_back(
+        question_error(fmt::format("`{}` {} {}", setting.name, setting.whose, asked.name)));
   }
-  if (options.theano && runtime != Runtime::theano) {
-    refuse(fmt::format("`theano_flags` is for `runtime` theano, not for {}", name));
-  }
-  const DataParallel& parallel = question.wishes.parallel;
-  if (runtime == Runtime::stowage || runtime == Runtime::tensorflow) {
-    if (parallel.zero > 0) {
-      refuse(fmt::format("`zero` is DeepSpeed's, and not of `runtime` {}", name));
-    }
-    if (parallel.fsdp.on) refuse(fmt::format("`fsdp` is PyTorch's, and not of `runtime` {}", name));
-  }
-  if (runtime == Runtime::tensorflow) {
-    if (question.wishes.parallel.gpus > 1 && options.pools.virtual_gpus.value_or(1) > 1) {
-      refuse("`gpus` and `virtual_gpus` cannot be combined",
-             "`gpus` are cards, `virtual_gpus` are logical devices of one card");
-    }
-    return mistakes;
-  }
-  if (runtime == Runtime::theano) {
-    const std::pair<bool, std::string_view> not_of_theano[] = {
-        {parallel.gpus > 1, "`gpus`"},
-        {parallel.zero > 0, "`zero`"},
-        {parallel.fsdp.on, "`fsdp`"},
-        {question.wishes.accumulation.value_or(1) > 1, "`accumulation`"},
-        {question.wishes.implementation.has_value(), "`optimizer_implementation`"},
-        {question.wishes.master_gradients, "`master_gradients`"},
-        {question.wishes.convolutions.benchmark, "`cudnn_benchmark`"},
-        {question.wishes.convolutions.deterministic, "`deterministic`"}};
-    for (const auto& [is_given, option] : not_of_theano) {
-      if (is_given) refuse(fmt::format("{} is not of `runtime` theano", option));
-    }
-  }
-  const PoolChoice& pools = options.pools;
-  const std::pair<bool, std::string_view> of_tensorflow[] = {
-      {pools.limit.has_value(), "memory_limit"},
-      {pools.growth, "memory_growth"},
-      {pools.fraction.has_value(), "memory_fraction"},
-      {pools.virtual_gpus.has_value(), "virtual_gpus"}};
-  for (const auto& [is_given, option] : of_tensorflow) {
-    if (!is_given) continue;
-    refuse(fmt::format("`{}` is for `runtime` tensorflow, not for {}", option, name));
+  const bool has_virtual_gpus = question.process.pools.virtual_gpus.value_or(1) > 1;
+  if (asked.allocator == AllocatorKind::bfc && has_virtual_gpus &&
+      question.wishes.parallel.gpus > 1) {
+    mistakes.push_back(
+        question_error("`gpus` and `virtual_gpus` cannot be combined",
+                       "`gpus` are cards, `virtual_gpus` are logical devices of one card"));
   }
   return mistakes;
 }
@@ -93,7 +103,7 @@ TensorFlowMemory memory_of(const PoolChoice& pools) {
 
 Result<CheckSettings> process_settings(const StepQuestion& question, Runtime runtime,
                                        const AskedCard& card) {
-  if (Diagnostics mistakes = foreign_options(question, runtime); !mistakes.empty()) {
+  if (Diagnostics mistakes = settings_of_others(question, runtime); !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }
   const ProcessChoice& options = question.process;

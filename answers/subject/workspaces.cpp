@@ -25,7 +25,7 @@ Workspaces Workspaces::as_asked(const StepQuestion& question, const Card& card, 
 }
 
 Workspaces Workspaces::as_given(const Card& card, bool keep_answers) {
-  return of_cudnn(card, Runtime::stowage, keep_answers);  // which takes them as they are
+  return of_cudnn(card, executed_runtime, keep_answers);  // which takes them as they are
 }
 
 Workspaces Workspaces::by_rule(const Card& card, Runtime runtime) {

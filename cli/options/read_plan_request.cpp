@@ -54,7 +54,7 @@ Result<Levers> read_levers(const Arguments& arguments) {
 
 /// What of a question for plans needs no card.
 Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
-  auto step = read_step(arguments, Runtime::stowage);
+  auto step = read_step(arguments, executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto pins = read_pins_given(arguments);
   if (!pins) return tl::unexpected(std::move(pins.error()));

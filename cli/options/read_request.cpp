@@ -88,7 +88,7 @@ Result<CheckRequest> read_check_table(const Arguments& arguments, StepQuestion s
 }  // namespace
 
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
-  auto step = read_step(arguments, Runtime::pytorch);
+  auto step = read_step(arguments, default_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   const auto serving = read_serving(arguments);
   if (!serving) return tl::unexpected(serving.error());
@@ -134,7 +134,7 @@ Result<std::optional<WholeBatch>> read_global_batch(const Arguments& arguments,
 }  // namespace
 
 Result<BatchRequest> read_batch_request(const Arguments& arguments) {
-  auto step = read_step(arguments, Runtime::pytorch);
+  auto step = read_step(arguments, default_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto card = read_card(arguments, step->model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));

@@ -103,7 +103,7 @@ Result<CardQuestion> read_card(const Arguments& arguments, const ConfigDirectory
 }
 
 Result<void> check_layout(Runtime runtime, const StepWishes& wishes) {
-  if (runtime != Runtime::tensorflow || wishes.layout != TensorLayout::channels_last) return {};
+  if (!traits(runtime).chooses_layout || wishes.layout != TensorLayout::channels_last) return {};
   return failure(command_line_error(
       "--layout nhwc is a memory format of PyTorch's; TensorFlow chooses between NHWC and NCHW "
       "by itself, and is sized with NCHW"));

@@ -95,7 +95,7 @@ Json stack_json(const SoftwareStack& stack) {
 namespace {
 
 Json theano_json(const CheckSettings& settings) {
-  if (settings.runtime != Runtime::theano) return {};
+  if (traits(settings.runtime).allocator != AllocatorKind::best_fit) return {};
   const TheanoMemory& memory = settings.theano;
   const bool old = memory.backend == TheanoBackend::cuda;
   return Json::Object{{"backend", old ? "cuda" : "gpuarray"},
@@ -105,7 +105,7 @@ Json theano_json(const CheckSettings& settings) {
 }
 
 Json tensorflow_json(const CheckSettings& settings) {
-  if (settings.runtime != Runtime::tensorflow) return {};
+  if (traits(settings.runtime).allocator != AllocatorKind::bfc) return {};
   const TensorFlowMemory& memory = settings.tensorflow;
   const bool limited = !memory.logical_devices.empty();
   return Json::Object{

@@ -48,7 +48,7 @@ foreach(file pyproject.toml stowage/__main__.py stowage/pretend/elf_slots.py sto
     message(FATAL_ERROR "share/stowage/python/${file} is not installed")
   endif()
 endforeach()
-file(GLOB_RECURSE of_tests RELATIVE ${place}/moved ${place}/moved/*fake* ${place}/moved/*test*
+file(GLOB_RECURSE of_tests RELATIVE ${place}/moved ${place}/moved/*libfake* ${place}/moved/*test*
                                                    ${place}/moved/*doctest*)
 if(of_tests)
   message(FATAL_ERROR "installed, and only tests use it: ${of_tests}")

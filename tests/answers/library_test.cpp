@@ -1,6 +1,7 @@
 // The interface that is installed. That it builds outside the project is install_test.cmake's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <stowage/stowage.hpp>
@@ -151,7 +152,9 @@ TEST_CASE("facts and names come from the catalogues") {
   CHECK(facts->parameters == 138'357'544);  // torchvision's
   CHECK(facts->peak_tensor_bytes > facts->parameter_bytes);
   REQUIRE_FALSE(facts->layers.empty());
-  CHECK(facts->layers.back().output == std::vector<std::int64_t>{2, 1000});
+  const auto classifier = std::ranges::find(facts->layers, "fc3", &LayerFacts::name);
+  REQUIRE(classifier != facts->layers.end());
+  CHECK(classifier->output == std::vector<std::int64_t>{2, 1000});
   const auto models = model_names();
   REQUIRE(models);
   CHECK(models->size() == 99);

@@ -134,7 +134,8 @@ TEST_CASE("every question about a model that serves passes on the model's warnin
 }
 
 TEST_CASE("a plan of a budget that is too small says the least that would do, as a value") {
-  PlanQuestion question{.step = step_of("mnist-cnn"), .budget = 64_KiB};
+  PlanQuestion question{.step = step_of("mnist-cnn"), .batch = WholeBatch(64), .budget = 64_KiB};
+  question.levers.operators = false;  // all of it would run on the CPU
   question.step.process.usual_runtime = executed_runtime;
   const auto found = answer(question);
   REQUIRE(found);
@@ -172,7 +173,8 @@ TEST_CASE("a table asks for several models, a folder of them, or several cards")
 
 TEST_CASE("a summary at a batch whose sizes leave 64 bits is refused") {
   SummaryQuestion question{.model = {.source = "vgg16", .configs = configs()},
-                           .batch = std::int64_t{1} << 60};
+                           .batch = std::int64_t{1} << 60,
+                           .costs = true};
   const auto refused = answer(question);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().front().message ==

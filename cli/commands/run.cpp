@@ -10,16 +10,17 @@
 #include <cstring>
 #include <optional>
 
+#include "answers/question/question_error.hpp"
 #include "answers/question/version.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/help.hpp"
+#include "cli/options/named_libraries.hpp"
 #include "cli/options/option.hpp"
 #include "cli/options/request.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/output/diagnostics_json.hpp"
 #include "cli/output/terminal.hpp"
 #include "gpu_probe/device/present_card.hpp"
-#include "gpu_probe/driver/library_places.hpp"
 
 namespace stowage {
 
@@ -67,48 +68,18 @@ bool contains(std::span<const std::string> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// In which form a mistake is told, even one that keeps the words from being parsed.
-Format wanted_format(std::span<const std::string> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool next = words[i] == "--format" && i + 1 < words.size() && words[i + 1] == "json";
-    if (next || words[i] == "--format=json") return Format::json;
-  }
-  return Format::table;
-}
-
-/// What holds for the whole run: where libraries are looked for, and whether there is the GPU that
-/// is asked about.
+/// Where the libraries are looked for, and whether there is the GPU that is asked about.
 std::optional<ExitCode> prepare(const Arguments& arguments, Format mistakes_format) {
-  if (const auto folder = arguments.text("cudnn")) {
-    if (!has_cudnn(*folder)) {
-      return refuse(
-          {command_line_error(
-              fmt::format("--cudnn: there is no {} in '{}'", cudnn_file, *folder),
-              "cuDNN's root, its lib/ or the Python environment that it is installed in")},
-          mistakes_format);
-    }
-    use_cudnn_in(*folder);
+  if (const auto used = use_named_libraries(arguments); !used) {
+    return refuse(used.error(), mistakes_format);
   }
-  if (const auto folder = arguments.text("cuda-libraries")) {
-    if (!has_nvidia_libraries(*folder)) {
-      return refuse(
-          {command_line_error(
-              fmt::format("--cuda-libraries: neither cuDNN nor cuBLAS nor NVRTC is in '{}'",
-                          *folder),
-              "a toolkit's root, its lib64/ or a Python environment with PyTorch")},
-          mistakes_format);
-    }
-    use_nvidia_libraries_in(*folder);
-  }
-  if (arguments.text("gpu") == present_name) {
-    if (const auto present = present_gpu(probe_gpus()); !present) {
-      refuse({command_line_error("--gpu here: " + present.error().front().message,
-                                 "--gpu NAME takes a card that is elsewhere")},
-             mistakes_format);
-      return ExitCode::needs_gpu;
-    }
-  }
-  return std::nullopt;
+  if (arguments.text("gpu") != present_name) return std::nullopt;
+  const auto present = present_gpu(probe_gpus());
+  if (present) return std::nullopt;
+  refuse({question_error("`gpu` here: " + present.error().front().message,
+                         "`gpu` NAME takes a card that is elsewhere")},
+         mistakes_format);
+  return ExitCode::needs_gpu;
 }
 
 }  // namespace
@@ -123,7 +94,7 @@ ExitCode run_program(std::span<const std::string> words) {
     return print(fmt::format("stowage {}\n", program_version), ExitCode::yes);
   }
 
-  const Format mistakes_format = wanted_format(words);
+  const Format mistakes_format = format_for_mistakes(words);
   const CommandSpec* command = find_command(words[0]);
   if (command == nullptr) return refuse(unknown_command(words[0]), mistakes_format);
   words = words.subspan(1);

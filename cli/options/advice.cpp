@@ -7,6 +7,7 @@
 #include "answers/question/shell_word.hpp"
 #include "cli/options/command.hpp"
 #include "cli/options/option.hpp"
+#include "cli/options/setting_names.hpp"
 
 namespace stowage {
 
@@ -18,8 +19,16 @@ bool is_repeated(const OptionSpec& option) {
          option.group == OptionGroup::device;
 }
 
-bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+bool contains(const std::vector<std::string>& settings, std::string_view option) {
+  return std::ranges::any_of(
+      settings, [&](const std::string& setting) { return option_word(setting) == option; });
+}
+
+/// The value that the option gets instead; null: it keeps its own.
+const std::string* changed_value(const AdviceChanges& changes, std::string_view option) {
+  const auto found = std::ranges::find_if(
+      changes.set, [&](const auto& one) { return option_word(one.first) == option; });
+  return found == changes.set.end() ? nullptr : &found->second;
 }
 
 std::string option_text(const OptionSpec& option, std::string_view value) {
@@ -38,8 +47,8 @@ std::string advice(const TypedWords& typed, std::string_view command,
   for (const std::string& word : typed.positionals) line += ' ' + shell_word(word);
   for (const std::string_view name : find_command(command)->options) {
     const OptionSpec& option = *find_option(name);
-    if (const auto changed = changes.set.find(std::string(name)); changed != changes.set.end()) {
-      line += option_text(option, changed->second);
+    if (const std::string* const changed = changed_value(changes, name)) {
+      line += option_text(option, *changed);
       continue;
     }
     const auto given = typed.options.find(std::string(name));

@@ -15,10 +15,11 @@ struct TypedWords {
   std::map<std::string, std::vector<std::string>> options;  ///< by name; a flag's value is ""
 };
 
+/// By the settings' names: "host_memory".
 struct AdviceChanges {
-  std::map<std::string, std::string> set = {};  ///< options that get another value; "" of a flag
-  std::vector<std::string> drop = {};           ///< options that are left out
-  std::vector<std::string> repeat = {};         ///< options that are kept though they are about
+  std::map<std::string, std::string> set = {};  ///< settings that get another value; "" of a flag
+  std::vector<std::string> drop = {};           ///< settings that are left out
+  std::vector<std::string> repeat = {};         ///< settings that are kept though they are about
                                                 ///< the answer
 };
 

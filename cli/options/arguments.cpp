@@ -108,6 +108,14 @@ Mistake check_value(const OptionSpec& option, std::string_view text) {
 
 }  // namespace
 
+Format format_for_mistakes(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool next = words[i] == "--format" && i + 1 < words.size() && words[i + 1] == "json";
+    if (next || words[i] == "--format=json") return Format::json;
+  }
+  return Format::table;
+}
+
 Diagnostic command_line_error(std::string message, std::string hint) {
   static const auto source =
       std::make_shared<const SourceText>(SourceText{.name = "<command line>", .text = ""});

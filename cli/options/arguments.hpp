@@ -57,6 +57,9 @@ class Arguments {
     const CommandSpec& command, const std::map<std::string, std::vector<std::string>>& given,
     std::vector<std::string> positionals);
 
+/// The form in which a mistake is shown, even one that keeps the words from being parsed.
+[[nodiscard]] Format format_for_mistakes(std::span<const std::string> words);
+
 /// "<command line>: error: MESSAGE" with its hint.
 [[nodiscard]] Diagnostic command_line_error(std::string message, std::string hint = {});
 

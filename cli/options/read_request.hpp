@@ -1,5 +1,5 @@
-// From a command line's words to the command's request: the one place that knows which option means
-// which field.
+// From a command line's words to the command's request. The sources read_*.cpp of this folder, and
+// no others, know which option means which field.
 //
 // Errors, as mistakes of the command line: options that exclude or want each other, and values that
 // only their meaning shows to be wrong; a folder of configurations that is not there.

@@ -22,7 +22,7 @@ std::string plan_command(const PlanAdvice& plan, const TypedWords& typed) {
     changes.set = {{"runtime", std::string(to_string(plan.runtime))}};
   }
   if (plan.drops_pytorch_settings) {
-    for (const char* setting : {"pytorch-version", "tf32", "deterministic", "cudnn-benchmark"}) {
+    for (const char* setting : {"pytorch_version", "tf32", "deterministic", "cudnn_benchmark"}) {
       changes.drop.emplace_back(setting);
     }
   }

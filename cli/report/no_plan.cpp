@@ -17,7 +17,7 @@ std::string in_typed_units(Bytes bytes) {
 }
 
 AdviceChanges repeating_the_plan() {
-  return {.repeat = {"placement", "pin", "no-soft-placement", "host", "host-memory", "budget"}};
+  return {.repeat = {"placement", "pin", "no_soft_placement", "host", "host_memory", "budget"}};
 }
 
 void add_least_memory(const LeastMemory& least, const PlanQuestion& question,
@@ -27,12 +27,12 @@ void add_least_memory(const LeastMemory& least, const PlanQuestion& question,
   const bool has_budget = question.budget || question.budget_share;
   if (has_budget) changes.set["budget"] = in_typed_units(least.budget);
   if (least.card_total) {
-    changes.set["gpu-memory"] = in_typed_units(*least.card_total);
+    changes.set["gpu_memory"] = in_typed_units(*least.card_total);
     memory = fmt::format("`gpu_memory` {}{}", in_typed_units(*least.card_total),
                          has_budget ? " with " + memory : "");
   }
   if (least.host_memory) {
-    changes.set["host-memory"] = in_typed_units(*least.host_memory);
+    changes.set["host_memory"] = in_typed_units(*least.host_memory);
     memory += fmt::format(" and `host_memory` {}", in_typed_units(*least.host_memory));
   }
   const std::string command = advice(typed, "plan", changes);
@@ -49,7 +49,7 @@ void add_least_memory(const LeastMemory& least, const PlanQuestion& question,
 
 void add_least_host_memory(const LeastHostMemory& least, const TypedWords& typed, Report& report) {
   AdviceChanges changes = repeating_the_plan();
-  changes.set["host-memory"] = in_typed_units(least.memory);
+  changes.set["host_memory"] = in_typed_units(least.memory);
   const std::string command = advice(typed, "plan", changes);
   report.json.emplace_back("least_host",
                            Json::Object{{"memory_bytes", least.memory}, {"command", command}});

@@ -27,7 +27,7 @@ struct Signature {
   std::string_view kind;
 };
 
-// The file_head bytes as each format's documentation has them.
+// The first bytes as each format's documentation has them.
 constexpr std::array signatures{
     Signature{"\x89HDF\r\n\x1a\n"sv, hdf5},
     Signature{"GGUF"sv, "a GGUF model"},

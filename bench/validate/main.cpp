@@ -218,8 +218,8 @@ Settings settings_of(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   try {
     const Settings settings = settings_of({argv + 1, argv + argc});
-    const auto backend =
-        value_of(settings.on_cuda ? open_cuda_backend(default_cuda_setup("")) : open_host_backend());
+    const auto backend = value_of(settings.on_cuda ? open_cuda_backend(default_cuda_setup(""))
+                                                   : open_host_backend());
     return Bench(settings, *backend).run() ? 0 : 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

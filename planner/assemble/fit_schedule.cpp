@@ -105,11 +105,12 @@ class ScheduleFitting {
 
   [[nodiscard]] ArenaPacking pack(const ArenaClaims& claims, int effort,
                                   std::span<const Bytes> near = {}) const {
-    return pack_arena(claims.requests,
-                      {.alignment = arena_alignment,
-                       .effort = effort,
-                       .target_peak = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
-                       .similar_offsets = near});
+    return pack_arena(
+        claims.requests,
+        {.alignment = arena_alignment,
+         .effort = effort,
+         .target_peak = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
+         .similar_offsets = near});
   }
 
   /// Packs what the placement keeps, without copies in flight. If a bound says that it cannot fit,

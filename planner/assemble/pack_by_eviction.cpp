@@ -55,8 +55,8 @@ class EvictionPacking {
       near.push_back(block.is_placed() ? Bytes(block.offset) : of_.budget.bytes);
       if (!block.is_placed()) left += block.size;
     }
-    const ArenaPacking packing =
-        pack_arena(requests, {.effort = 1, .target_peak = of_.budget.bytes, .similar_offsets = near});
+    const ArenaPacking packing = pack_arena(
+        requests, {.effort = 1, .target_peak = of_.budget.bytes, .similar_offsets = near});
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const Bytes end = packing.offsets[i] + requests[i].bytes;
       if (!of_.budget.fits(end)) then += requests[i].bytes.count();

@@ -101,9 +101,9 @@ class Fitting {
       const auto& [cost, placement] = cheapest[i];
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
-      evict(*placement,
-            pack_arena(kept_claims(placed).requests, {.effort = 1, .target_peak = options_.budget.bytes})
-                .offsets);
+      evict(*placement, pack_arena(kept_claims(placed).requests,
+                                   {.effort = 1, .target_peak = options_.budget.bytes})
+                            .offsets);
     }
   }
 

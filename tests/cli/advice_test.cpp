@@ -14,11 +14,11 @@ using testing::typed;
 
 namespace {
 
-// What stands behind `file_head` on a line of its own.
-std::string line_after(const std::string& text, const std::string& file_head) {
-  const std::size_t at = text.find(file_head);
+// What stands behind `opening` on a line of its own.
+std::string line_after(const std::string& text, const std::string& opening) {
+  const std::size_t at = text.find(opening);
   if (at == std::string::npos) return {};
-  const std::size_t begin = at + file_head.size();
+  const std::size_t begin = at + opening.size();
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 

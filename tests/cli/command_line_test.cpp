@@ -242,12 +242,12 @@ TEST_CASE("every command's help fits its screen and shows a real example") {
 
 TEST_CASE("the operators of docs/model-description.md are the catalogue's") {
   const std::string page = testing::file_text(testing::source_path("/docs/model-description.md"));
-  const std::string file_head = "<!-- operators -->\n";
-  const std::size_t begin = page.find(file_head);
+  const std::string opening = "<!-- operators -->\n";
+  const std::size_t begin = page.find(opening);
   const std::size_t end = page.find("<!-- /operators -->");
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
-  CHECK(page.substr(begin + file_head.size(), end - begin - file_head.size()) == operator_reference());
+  CHECK(page.substr(begin + opening.size(), end - begin - opening.size()) == operator_reference());
 }
 
 TEST_CASE("ops shows an operator's kernels on each device, or why there are none") {

@@ -139,9 +139,9 @@ void add_what_would_do(const PlanQuestion& question, const PreparedPlan& prepare
 Result<PreparedPlan> prepared_question(const PlanQuestion& question) {
   auto prepared = prepare_plan(question);
   if (!prepared) return prepared;
-  const auto softened = check_step(prepared->request);
-  if (!softened) return tl::unexpected(softened.error());
-  prepared->note(*softened);
+  auto softened = check_step(prepared->request);
+  if (!softened) return tl::unexpected(std::move(softened.error()));
+  append_notes(prepared->notes, *std::move(softened));
   return prepared;
 }
 

@@ -134,6 +134,59 @@ std::optional<Diagnostic> sharded_step(const StepGraph& step) {
       "stowage check sizes it; lowered without `fsdp` and `zero` it is planned");
 }
 
+/// The step to be planned, as the question names it. Errors: also a step or a runtime that is not
+/// planned.
+Result<AskedStep> find_planned_step(const PlanQuestion& question, const AskedCard& card) {
+  const auto source = read_step_source(question.step);
+  if (!source) return tl::unexpected(source.error());
+  auto step = make_asked_step(*source, question.step, card, step_alone);
+  if (!step) return step;
+  const Runtime runtime = step->settings.runtime;
+  if (auto mistake = unplanned_runtime(question.step, runtime)) {
+    return failure(*std::move(mistake));
+  }
+  if (auto mistake = sharded_step(*step->document.graph)) return failure(*std::move(mistake));
+  if (step->model) {
+    if (auto served = check_settings_of_pytorch(question.step, runtime); !served) {
+      return tl::unexpected(std::move(served.error()));
+    }
+  }
+  return step;
+}
+
+/// What is to be said of the step and its card before it is planned.
+Diagnostics notes_on_planned(const AskedStep& step, const AskedCard& card) {
+  Diagnostics notes = notes_on_step(step.document);
+  append_notes(notes, card.notes);
+  const int planned = step.document.graph->settings.micro_batches;
+  if (step.document.accumulation > planned) {
+    notes.push_back(
+        {.severity = Severity::note,
+         .message = fmt::format("the {} accumulates {} micro-batches; the plan is of a step of {}",
+                                step.model ? "description" : "step's file",
+                                grouped_digits(step.document.accumulation),
+                                planned == 1 ? std::string("one") : grouped_digits(planned))});
+  }
+  return notes;
+}
+
+/// All of the request but the card, the host, the batch and the budget.
+PlanRequest request_of(const PlanQuestion& question, const AskedStep& step) {
+  PlanRequest request{.document = step.document, .pins = question.pins};
+  request.document.runtime = step.settings.runtime;
+  request.document.accumulation = 1;  // the plan's step is whole
+  request.stowage_version = question.stowage_version;
+  request.levers = question.levers;
+  if (step.model) {
+    const std::vector<DevicePin>& described = step.model->graph.pins;
+    request.pins.pins.insert(request.pins.pins.begin(), described.begin(), described.end());
+    request.document.written_by = fmt::format("stowage {}", question.stowage_version);
+    request.description = step.model->source;
+    request.model_options = step.model->options;
+  }
+  return request;
+}
+
 }  // namespace
 
 Result<void> set_share_of_budget(const PlanQuestion& question, WorkspaceSource& workspaces,
@@ -157,34 +210,15 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   if (!measured) return tl::unexpected(std::move(measured.error()));
   // The plans' own remarks say whose times they have.
   if (*measured && !question.card) card->notes.clear();
-  const auto source = read_step_source(question.step);
-  if (!source) return tl::unexpected(source.error());
-  const auto step = make_asked_step(*source, question.step, *card, step_alone);
+  const auto step = find_planned_step(question, *card);
   if (!step) return tl::unexpected(step.error());
-  const Runtime runtime = step->settings.runtime;
-  if (auto mistake = unplanned_runtime(question.step, runtime)) return failure(*std::move(mistake));
-  if (auto mistake = sharded_step(*step->document.graph)) return failure(*std::move(mistake));
-  if (step->model) {
-    if (auto served = check_settings_of_pytorch(question.step, runtime); !served) {
-      return tl::unexpected(std::move(served.error()));
-    }
-  }
-  PreparedPlan prepared;
-  prepared.note(notes_on_step(step->document));
-  prepared.note(card->notes);
-  if (step->document.accumulation > step->document.graph->settings.micro_batches) {
-    prepared.note(fmt::format("the {} accumulates {} micro-batches; the plan is of a step of {}",
-                              step->model ? "description" : "step's file",
-                              grouped_digits(step->document.accumulation),
-                              step->document.graph->settings.micro_batches == 1
-                                  ? std::string("one")
-                                  : grouped_digits(step->document.graph->settings.micro_batches)));
-  }
   auto host = find_asked_host(question);
   if (!host) return tl::unexpected(std::move(host.error()));
   const auto batch = planned_batch(question, step->document);
   if (!batch) return tl::unexpected(batch.error());
 
+  PreparedPlan prepared{.request = request_of(question, *step),
+                        .notes = notes_on_planned(*step, *card)};
   PlanRequest& request = prepared.request;
   request.card = std::move(card->card);
   if (card->is_assumed) {
@@ -193,19 +227,6 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   request.host = *std::move(host);
   request.measured = *std::move(measured);
   request.batch = *batch;
-  request.document = step->document;
-  request.document.runtime = runtime;
-  request.document.accumulation = 1;  // the plan's step is whole
-  request.stowage_version = question.stowage_version;
-  request.levers = question.levers;
-  request.pins = question.pins;
-  if (step->model) {
-    const std::vector<DevicePin>& described = step->model->graph.pins;
-    request.pins.pins.insert(request.pins.pins.begin(), described.begin(), described.end());
-    request.document.written_by = fmt::format("stowage {}", question.stowage_version);
-    request.description = step->model->source;
-    request.model_options = step->model->options;
-  }
   prepared.arena_of = arena_of_total(*step, request);
   if (auto budget = set_budget(question, prepared.arena_of, request); !budget) {
     return tl::unexpected(budget.error());

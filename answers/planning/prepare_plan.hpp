@@ -17,11 +17,6 @@ struct PreparedPlan {
   PlanRequest request;
   ArenaOfTotal arena_of;  ///< of the asked card
   Diagnostics notes;
-
-  void note(std::string text) {
-    notes.push_back({.severity = Severity::note, .message = std::move(text)});
-  }
-  void note(const Diagnostics& more) { notes.insert(notes.end(), more.begin(), more.end()); }
 };
 
 /// The budget is still 0 where it is a share of the step's least arena, and where the card has

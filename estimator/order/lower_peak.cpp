@@ -34,14 +34,14 @@ std::vector<std::vector<std::int32_t>> reversed_edges(
 OrderProblem backwards(const OrderProblem& problem) {
   OrderProblem result = problem;
   const auto last = static_cast<std::int32_t>(problem.before.size()) - 1;
-  const auto turn = [&](std::vector<std::int32_t>& nodes) {
+  const auto reverse_steps = [&](std::vector<std::int32_t>& nodes) {
     for (std::int32_t& node : nodes) node = last - node;
     std::ranges::sort(nodes);
   };
   std::ranges::reverse(result.scratch);
-  for (OrderProblem::Item& item : result.items) turn(item.touches);
+  for (OrderProblem::Item& item : result.items) reverse_steps(item.touches);
   result.before = reversed_edges(problem.before);
-  for (std::vector<std::int32_t>& nodes : result.before) turn(nodes);
+  for (std::vector<std::int32_t>& nodes : result.before) reverse_steps(nodes);
   std::ranges::reverse(result.before);
   return result;
 }

@@ -94,7 +94,7 @@ Diagnostics idle_wishes(const StepWishes& wishes) {
            .message = fmt::format("an inference has no use for {}", fmt::join(idle, " and "))}};
 }
 
-// What is said of a layout that there is nothing to lay out in.
+// The error for a memory format where the model has no images.
 Diagnostics idle_layout(const ModelGraph& model, const StepWishes& wishes) {
   if (wishes.layout != TensorLayout::channels_last) return {};
   const auto is_image = [](const TensorType& type) {

@@ -82,18 +82,28 @@ std::string option_of(std::string_view setting) {
   return find_option(name) == nullptr ? std::string() : "--" + name;
 }
 
+/// Whether a setting may be named there: a word by itself, and no part of a user's own text, which
+/// messages put between quotes.
+bool stands_alone(std::string_view text, std::size_t open, std::size_t close) {
+  constexpr std::string_view before = " (\n", after = " ,:;.)\n";
+  return (open == 0 || before.find(text[open - 1]) != before.npos) &&
+         (close + 1 == text.size() || after.find(text[close + 1]) != after.npos);
+}
+
 /// Each "`eval_batch`" as "--eval-batch"; other words between backquotes stay.
 std::string settings_in_options(std::string_view text) {
-  std::string told;
+  std::string spelled;
   std::size_t begin = 0;
   while (true) {
     const std::size_t open = text.find('`', begin);
     const std::size_t close = open == text.npos ? text.npos : text.find('`', open + 1);
-    if (close == text.npos) return told.append(text.substr(begin));
-    told += text.substr(begin, open - begin);
-    const std::string option = option_of(text.substr(open + 1, close - open - 1));
+    if (close == text.npos) return spelled.append(text.substr(begin));
+    spelled += text.substr(begin, open - begin);
+    const std::string option = stands_alone(text, open, close)
+                                   ? option_of(text.substr(open + 1, close - open - 1))
+                                   : std::string();
     // The second backquote of what is no setting may be the first of one that is.
-    told += option.empty() ? std::string(text.substr(open, close - open)) : option;
+    spelled += option.empty() ? std::string(text.substr(open, close - open)) : option;
     begin = option.empty() ? close : close + 1;
   }
 }

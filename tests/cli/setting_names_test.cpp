@@ -46,6 +46,9 @@ TEST_CASE("settings' names become options, and other words between backquotes st
         "`stowage summary` prints --batch and `nothing`");
   CHECK(in_options("one ` alone, `batch`") == "one ` alone, --batch");
   CHECK(in_options("`unclosed") == "`unclosed");
+  CHECK(in_options("there is no model '`batch`'") == "there is no model '`batch`'");
+  CHECK(in_options("cannot read 'a`batch`.yaml'") == "cannot read 'a`batch`.yaml'");
+  CHECK(in_options("(`gpu`)") == "(--gpu)");
 }
 
 TEST_CASE("a mistake in the question is told as one of the command line") {

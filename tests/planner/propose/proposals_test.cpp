@@ -250,11 +250,10 @@ TEST_CASE("a budget below every floor is refused with the operation that breaks 
 
 TEST_CASE("the same request gives the same plans") {
   auto workspaces = rule_workspace_source(8.6);
-  PlanRequest request = request_for(2_MiB);
-  request.time_limit_seconds =
-      1000;  // within which every search ends by itself, on a busy machine too
-  const auto first = make_plans(request, *workspaces);
-  const auto second = make_plans(request, *workspaces);
+  // Every search ends by itself before that, on a busy machine too.
+  const ProposalOptions options{.time_limit_seconds = 1000};
+  const auto first = make_plans(request_for(2_MiB), *workspaces, options);
+  const auto second = make_plans(request_for(2_MiB), *workspaces, options);
   REQUIRE(first.has_value());
   REQUIRE(second.has_value());
   REQUIRE(first->size() == second->size());

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections import defaultdict
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*[<"](?:\.\.?/)*([^>"]+)[>"]')
@@ -84,14 +85,14 @@ def commands_of(folder: str, build: str) -> dict[str, list[str]]:
 
 def earlier_commands(since: str, folder: str, build: str) -> dict[str, list[str]]:
     """The commands at that commit, as if its files lay in `folder`; none if it cannot be configured."""
-    old = os.path.join(folder, "build", "alone-since")
-    shutil.rmtree(old, ignore_errors=True)
+    old = tempfile.mkdtemp(prefix="alone-since-", dir=os.path.join(folder, "build"))
     files = subprocess.run(["git", "archive", since], check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(files)) as archive:
         archive.extractall(old)
     try:
         found = commands_of(old, os.path.join(old, "build"))
-    except SystemExit:
+    except SystemExit as error:
+        print(f"every source is read, since {since} cannot be compared: {error}", file=sys.stderr)
         return {}
     finally:
         shutil.rmtree(old)

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "estimator/base/median.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -15,7 +16,7 @@ double over_steps(std::span<const StepTimes> steps, const Of& of) {
   std::vector<double> seconds;
   seconds.reserve(steps.size());
   for (const StepTimes& step : steps) seconds.push_back(of(step));
-  return median(std::move(seconds));
+  return median(std::move(seconds), MiddleValue::lower);
 }
 
 struct NodeTime {
@@ -70,7 +71,7 @@ std::vector<NodeTime> node_times(const Plan& plan, std::span<const StepTimes> st
       if (alone[n][i]) undisturbed.push_back(all.back());
     }
     const bool ever_alone = !undisturbed.empty();
-    times.push_back({median(ever_alone ? undisturbed : all), ever_alone});
+    times.push_back({median(ever_alone ? undisturbed : all, MiddleValue::lower), ever_alone});
   }
   return times;
 }

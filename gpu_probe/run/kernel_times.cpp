@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/base/median.hpp"
 #include "gpu_probe/run/node_call.hpp"
 #include "gpu_probe/run/step_times.hpp"
 
@@ -83,7 +84,7 @@ class KernelTimer {
       if (i > 0) times.push_back(span->seconds());
     }
     if (auto ok = backend_.forget_tickets(); !ok) return tl::unexpected(std::move(ok.error()));
-    return median(std::move(times));
+    return median(std::move(times), MiddleValue::lower);
   }
 
  private:

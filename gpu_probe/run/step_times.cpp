@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <limits>
 
@@ -81,13 +80,6 @@ std::vector<bool> ran_alone(const StepTimes& times, const Plan& plan) {
 
 std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step) {
   return std::span(by_step).subspan(by_step.size() > 1 ? 1 : 0);
-}
-
-double median(std::vector<double> values) {
-  assert(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 }  // namespace stowage

@@ -38,8 +38,5 @@ struct LaneSeconds {
 
 /// The steps whose times count: all but the first, which finds nothing warm; a single step counts.
 [[nodiscard]] std::span<const StepTimes> warm_steps(const std::vector<StepTimes>& by_step);
-/// The median; of an even number of values the lower one of the two in the middle. Precondition:
-/// there is a value.
-[[nodiscard]] double median(std::vector<double> values);
 
 }  // namespace stowage

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "estimator/base/cure.hpp"
+#include "estimator/base/median.hpp"
 #include "gpu_probe/run/core_waits.hpp"
 #include "gpu_probe/run/executor.hpp"
 #include "gpu_probe/run/memory_reader.hpp"
@@ -161,7 +162,7 @@ void store_times(const Plan& plan, const std::vector<StepTimes>& by_step, Measur
   if (measured.times.empty()) return;
   std::vector<double> seconds;
   for (const StepTimes& step : warm_steps(measured.times)) seconds.push_back(step_seconds(step));
-  const double middle = median(seconds);
+  const double middle = median(seconds, MiddleValue::lower);
   for (const StepTimes& step : warm_steps(measured.times)) {
     if (step_seconds(step) == middle) measured.lanes = lane_seconds(step, plan);
   }

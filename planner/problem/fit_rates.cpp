@@ -4,17 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "estimator/base/median.hpp"
+
 namespace stowage {
 namespace {
 
 constexpr double least_launches = 3;    // a kernel of less than so many says little about a rate
 constexpr double unlimited_rate = 1e9;  // a rate that limits nothing
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 /// The seconds of a kernel if its kind had this share.
 double seconds_with(KernelRates rates, double bandwidth, const KernelWork& work, KindShare share) {
@@ -39,8 +35,9 @@ KindShare fitted_share(const KernelRates& rates, double bandwidth, double launch
   }
   fit.by_arithmetic = std::ssize(arithmetic);
   fit.by_bandwidth = std::ssize(traffic);
-  return {arithmetic.empty() ? nominal.arithmetic : median(std::move(arithmetic)),
-          traffic.empty() ? nominal.bandwidth : median(std::move(traffic))};
+  return {
+      arithmetic.empty() ? nominal.arithmetic : median(std::move(arithmetic), MiddleValue::upper),
+      traffic.empty() ? nominal.bandwidth : median(std::move(traffic), MiddleValue::upper)};
 }
 
 double median_error(const FittedRates& fitted, double bandwidth,
@@ -51,7 +48,7 @@ double median_error(const FittedRates& fitted, double bandwidth,
     const double predicted = fitted.launch + kernel_seconds(fitted.rates, bandwidth, sample.work);
     errors.push_back(std::abs(predicted - sample.seconds) / sample.seconds);
   }
-  return median(std::move(errors));
+  return median(std::move(errors), MiddleValue::upper);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string gptq_configuration(const TemporaryFolder& folder) {
   std::string changed = text.str();
   changed.insert(changed.find('{') + 1,
                  "\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 8},");
-  const std::string path = folder.path("config.json");
+  std::string path = folder.path("config.json");
   std::ofstream(path) << changed;
   return path;
 }

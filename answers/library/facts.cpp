@@ -32,6 +32,7 @@ ModelFacts facts_of(const ModelSummary& summary) {
 std::string library_version() { return std::string(program_version); }
 
 Answered<ModelFacts> describe(const ModelSpec& model, std::optional<std::int64_t> batch) {
+  if (const auto mistake = out_of_range("batch", batch)) return refused({*mistake});
   const auto question = model_question(model);
   if (!question) return refused(question.error());
   const auto found = answer(SummaryQuestion{.model = *question, .batch = batch});

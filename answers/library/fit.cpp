@@ -8,6 +8,7 @@
 namespace stowage {
 
 Answered<FitAnswer> ask(const FitQuestion& question) {
+  if (const auto mistake = out_of_range("batch", question.batch)) return refused({*mistake});
   const auto step = step_question(question.step);
   if (!step) return refused(step.error());
   const auto card = card_question(question.gpu, step->model.configs);

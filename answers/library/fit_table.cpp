@@ -26,6 +26,7 @@ FitTableRow row_of(const TableRow& row) {
 }  // namespace
 
 Answered<FitTableAnswer> ask(const FitTableQuestion& question) {
+  if (const auto mistake = out_of_range("batch", question.batch)) return refused({*mistake});
   const auto step = step_question(question.step);
   if (!step) return refused(step.error());
   const auto cards = card_question({.name = question.gpus}, step->model.configs);

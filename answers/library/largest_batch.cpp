@@ -7,6 +7,7 @@
 namespace stowage {
 
 Answered<LargestBatchAnswer> ask(const LargestBatchQuestion& question) {
+  if (const auto mistake = below_zero("margin", question.margin_bytes)) return refused({*mistake});
   const auto step = step_question(question.step);
   if (!step) return refused(step.error());
   const auto card = card_question(question.gpu, step->model.configs);

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <stowage/placement.hpp>
+#include <utility>
 
 #include "answers/library/messages.hpp"
 #include "answers/library/questions.hpp"
@@ -14,13 +17,21 @@ namespace stowage {
 namespace {
 
 Result<PlanQuestion> plan_question(const PlacementQuestion& question) {
+  if (auto mistake = out_of_range("batch", question.batch)) return failure(*std::move(mistake));
+  for (const auto& [field, bytes] : {std::pair("budget", question.budget_bytes),
+                                     std::pair("host_memory", question.host_memory_bytes)}) {
+    if (auto mistake = below_zero(field, bytes)) return failure(*std::move(mistake));
+  }
+  constexpr double least_seconds = 0.01, most_seconds = 86400;
+  if (!(question.time_limit_seconds >= least_seconds &&
+        question.time_limit_seconds <= most_seconds)) {
+    return failure(question_error(
+        fmt::format("`time_limit` takes {} to {} seconds", least_seconds, most_seconds)));
+  }
   auto step = step_question(question.step, executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto card = card_question(question.gpu, step->model.configs);
   if (!card) return tl::unexpected(std::move(card.error()));
-  if (!(question.time_limit_seconds > 0)) {
-    return failure(question_error("`time_limit` is at least a moment"));
-  }
   PlanQuestion asked{.step = *std::move(step),
                      .card = *std::move(card),
                      .choice = question.choose,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "answers/question/question_error.hpp"
@@ -56,8 +57,10 @@ Result<DataParallel> parallel_of(const StepSpec& step) {
 Result<StepWishes> wishes_of(const StepSpec& step) {
   const auto parallel = parallel_of(step);
   if (!parallel) return tl::unexpected(parallel.error());
-  if (step.accumulation < 0) {
-    return failure(question_error("`accumulation` is a number of micro-batches, at least 1"));
+  if (step.accumulation != 0) {
+    if (auto mistake = out_of_range("accumulation", step.accumulation)) {
+      return failure(*std::move(mistake));
+    }
   }
   StepWishes wishes{.optimizer = unless_empty(step.optimizer), .parallel = *parallel};
   if (step.inference) wishes.mode = Mode::inference;
@@ -80,7 +83,7 @@ Result<ProcessChoice> process_of(const StepSpec& step, Runtime usual) {
   if (!pytorch) return tl::unexpected(pytorch.error());
   const auto cuda = version_of("cuda_version", step.cuda_version);
   if (!cuda) return tl::unexpected(cuda.error());
-  if (step.reserve_bytes < 0) return failure(question_error("`reserve` is below 0"));
+  if (auto mistake = below_zero("reserve", step.reserve_bytes)) return failure(*std::move(mistake));
   ProcessChoice process{.runtime = *runtime,
                         .usual_runtime = usual,
                         .reserve = Bytes(step.reserve_bytes),
@@ -91,7 +94,21 @@ Result<ProcessChoice> process_of(const StepSpec& step, Runtime usual) {
 
 }  // namespace
 
+std::optional<Diagnostic> out_of_range(std::string_view field,
+                                       const std::optional<std::int64_t>& value) {
+  if (!value || (*value >= 1 && *value <= most_of_a_number)) return std::nullopt;
+  return question_error(fmt::format("{} {} is out of range; it takes 1 to {}", setting_name(field),
+                                    *value, most_of_a_number));
+}
+
+std::optional<Diagnostic> below_zero(std::string_view field,
+                                     const std::optional<std::int64_t>& bytes) {
+  if (!bytes || *bytes >= 0) return std::nullopt;
+  return question_error(fmt::format("{} is below 0", setting_name(field)));
+}
+
 Result<ModelQuestion> model_question(const ModelSpec& model) {
+  if (auto mistake = out_of_range("seq", model.seq)) return failure(*std::move(mistake));
   auto configs = find_configs({});
   if (!configs) return tl::unexpected(std::move(configs.error()));
   const auto precision = precision_of(model.precision);
@@ -123,7 +140,8 @@ Result<StepQuestion> step_question(const StepSpec& step, Runtime usual) {
 }
 
 Result<CardQuestion> card_question(const GpuSpec& gpu, const ConfigDirectory& configs) {
-  if (gpu.memory_bytes < 0) return failure(question_error("`gpu_memory` is below 0"));
+  if (auto mistake = below_zero("gpu_memory", gpu.memory_bytes))
+    return failure(*std::move(mistake));
   if (gpu.name.empty() && gpu.memory_bytes == 0) {
     return failure(question_error("a card is missing: its name, or how much memory it has"));
   }

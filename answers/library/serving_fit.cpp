@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <stowage/serving_fit.hpp>
+#include <utility>
 
 #include "answers/library/memory_peaks.hpp"
 #include "answers/library/messages.hpp"
@@ -14,8 +15,11 @@ namespace stowage {
 namespace {
 
 Result<ServingSettings> serving_settings(const ServingFitQuestion& question) {
-  if (question.context_length < 1 || question.users < 1) {
-    return failure(question_error("`context_length` and `users` are at least 1"));
+  for (const auto& [field, value] :
+       {std::pair("context_length", std::optional(question.context_length)),
+        std::pair("users", std::optional(question.users)),
+        std::pair("prefill_chunk", question.prefill_chunk)}) {
+    if (auto mistake = out_of_range(field, value)) return failure(*std::move(mistake));
   }
   ServingSettings settings{.context_length = question.context_length,
                            .users = question.users,

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <stowage/stowage.hpp>
@@ -90,11 +91,41 @@ TEST_CASE("mistakes come back as messages, with their place or the field's name"
   REQUIRE_FALSE(no_card);
   CHECK(no_card.error().front().text == "a card is missing: its name, or how much memory it has");
   step = shipped("mlp");
+  step.optimizer = "adamv";
+  const auto optimizer = ask(FitQuestion{.step = step, .gpu = {.name = "t4"}});
+  REQUIRE_FALSE(optimizer);
+  CHECK(optimizer.error().front().text == "there is no optimizer 'adamv'");
+  step.optimizer = "";
   step.gpus = 0;
   CHECK_FALSE(ask(FitQuestion{.step = step, .gpu = {.name = "t4"}}));
   step.gpus = 1;
   step.model.precision = "fp7";
   CHECK_FALSE(ask(FitQuestion{.step = step, .gpu = {.name = "t4"}}));
+}
+
+TEST_CASE("numbers out of range are refused before anything is read") {
+  const StepSpec step = shipped("no-such-model");
+  const GpuSpec t4{.name = "t4"};
+  const auto text = [](const auto& answer) {
+    REQUIRE_FALSE(answer);
+    return answer.error().front().text;
+  };
+  const std::string range = " is out of range; it takes 1 to 1000000000";
+  CHECK(text(ask(FitQuestion{.step = step, .gpu = t4, .batch = 0})) == "`batch` 0" + range);
+  CHECK(text(ask(FitQuestion{.step = step, .gpu = t4, .batch = -7})) == "`batch` -7" + range);
+  CHECK(text(ask(FitTableQuestion{.step = step, .models = {"mlp"}, .gpus = "t4", .batch = 0})) ==
+        "`batch` 0" + range);
+  CHECK(text(ask(ServingFitQuestion{.step = step, .gpu = t4, .context_length = 8, .users = 0})) ==
+        "`users` 0" + range);
+  CHECK(text(ask(LargestBatchQuestion{.step = step, .gpu = t4, .margin_bytes = -1})) ==
+        "`margin` is below 0");
+  CHECK(text(ask(PlacementQuestion{.step = step, .gpu = t4, .budget_bytes = -1})) ==
+        "`budget` is below 0");
+  const double never = std::nan("");
+  CHECK(text(ask(PlacementQuestion{.step = step, .gpu = t4, .time_limit_seconds = never})) ==
+        "`time_limit` takes 0.01 to 86400 seconds");
+  CHECK(text(describe({.source = "mlp"}, 0)) == "`batch` 0" + range);
+  CHECK(text(describe({.source = "mlp", .seq = 0})) == "`seq` 0" + range);
 }
 
 TEST_CASE("serving has the cache that suits the format, and refuses what is stored by none") {

@@ -73,10 +73,13 @@ std::vector<TensorView> wanted_affine_gradients(OperatorLowering& lowering) {
 }
 
 void give_affine_gradients(OperatorLowering& lowering, const std::vector<TensorView>& gradients) {
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const int parameter = static_cast<int>(i);
-    if (!lowering.parameter_needs_gradient(parameter)) continue;
-    lowering.give_parameter_gradient(parameter, gradients[i]);
+  const bool of_all = std::ssize(gradients) == lowering.parameter_count();  // else of those wanted
+  auto next = gradients.begin();
+  for (int i = 0; i < lowering.parameter_count(); ++i) {
+    const bool wanted = lowering.parameter_needs_gradient(i);
+    if (!wanted && !of_all) continue;
+    if (wanted) lowering.give_parameter_gradient(i, *next);
+    ++next;
   }
 }
 

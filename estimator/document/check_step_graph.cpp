@@ -9,6 +9,7 @@
 
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/step/kernel_table.hpp"
+#include "estimator/step/own_scratch.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 
 namespace stowage {
@@ -95,12 +96,6 @@ bool is_scratch(const Storage& storage) {
          storage.storage_class == StorageClass::workspace;
 }
 
-bool belongs_to_a_node(const StepGraph& graph, StorageId id) {
-  const StorageClass storage_class = graph.storage(id).storage_class;
-  return storage_class == StorageClass::temporary ||
-         (storage_class == StorageClass::workspace && !graph.kernel_set().shares_scratch);
-}
-
 Problem check_temporaries(const StepGraph& graph) {
   std::vector<std::int32_t> owner(graph.storages.size(), -1);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -116,7 +111,7 @@ Problem check_temporaries(const StepGraph& graph) {
                      graph.storage(id).name, to_string(graph.storage(id).storage_class));
     }
     const auto touches_anothers = [&](StorageId id) {
-      return belongs_to_a_node(graph, id) && taken_elsewhere(id);
+      return belongs_to_one_node(graph, id) && taken_elsewhere(id);
     };
     const auto of_view = [&](const TensorView& view) { return touches_anothers(view.storage); };
     if (std::ranges::any_of(node.reads, of_view) || std::ranges::any_of(node.writes, of_view) ||

@@ -5,6 +5,7 @@
 
 #include "estimator/document/micro_batch_loop.hpp"
 #include "estimator/document/words.hpp"
+#include "estimator/step/own_scratch.hpp"
 
 namespace stowage {
 
@@ -51,6 +52,7 @@ class GraphReader {
     }
     if (const auto buffers = members_.find("host_buffers")) read_host_buffers(*buffers);
     members_.finish();
+    for (KernelNode& node : graph_.nodes) list_own_scratch(graph_, node);
     return std::move(graph_);
   }
 

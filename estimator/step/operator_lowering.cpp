@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/step/own_scratch.hpp"
 #include "estimator/step/step_builder.hpp"
 #include "estimator/step/unique_names.hpp"
 
@@ -136,17 +137,19 @@ KernelNode& OperatorLowering::emit(Kernel kernel, std::string_view suffix, Kerne
                                    KernelArguments writes, NodeExtras extras) {
   Attributes attributes = op().attributes;
   for (const auto& [name, value] : extras.attributes.entries()) attributes.set(name, value);
-  return builder_.add_node({.name = dotted(op().name, suffix),
-                            .kernel = kernel,
-                            .phase = builder_.phase_,
-                            .op = id_,
-                            .reads = std::move(reads).taken(),
-                            .writes = std::move(writes).taken(),
-                            .temporaries = std::move(extras.temporaries),
-                            .holds = std::move(extras.holds),
-                            .attributes = std::move(attributes),
-                            .flops = extras.flops,
-                            .convolution = extras.convolution});
+  KernelNode& node = builder_.add_node({.name = dotted(op().name, suffix),
+                                        .kernel = kernel,
+                                        .phase = builder_.phase_,
+                                        .op = id_,
+                                        .reads = std::move(reads).taken(),
+                                        .writes = std::move(writes).taken(),
+                                        .temporaries = std::move(extras.temporaries),
+                                        .holds = std::move(extras.holds),
+                                        .attributes = std::move(attributes),
+                                        .flops = extras.flops,
+                                        .convolution = extras.convolution});
+  list_own_scratch(builder_.graph_, node);
+  return node;
 }
 
 int OperatorLowering::add_convolution(ConvolutionCall call) {

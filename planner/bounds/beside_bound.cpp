@@ -70,7 +70,7 @@ double beside_bound(const BoundProblem& problem, std::int32_t node, double downl
       continue;
     }
     excess += bytes;
-    if (kept) continue;
+    if (kept || item.bytes <= 0) continue;
     const double down = is_made_on_gpu(problem, item, after) ? item.download : 0;
     const double up = after < item.touches.size() ? item.upload : 0;
     away.push_back({bytes, downloads * down + uploads * up});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace stowage {
 
@@ -164,10 +165,20 @@ class LimitPropagation {
 
 }  // namespace
 
+GapSides::GapSides(const BoundProblem& problem) {
+  std::vector<std::size_t> begins{0};
+  begins.reserve(problem.items.size() + 1);
+  for (const BoundItem& item : problem.items) {
+    sides_.insert(sides_.end(), item.gaps.begin(), item.gaps.end());
+    begins.push_back(sides_.size());
+  }
+  begins_ = std::make_shared<const std::vector<std::size_t>>(std::move(begins));
+}
+
 FixedSides sides_of(const BoundProblem& problem) {
   FixedSides sides;
   for (const BoundNode& node : problem.nodes) sides.nodes.push_back(node.side);
-  for (const BoundItem& item : problem.items) sides.gaps.push_back(item.gaps);
+  sides.gaps = GapSides(problem);
   return sides;
 }
 

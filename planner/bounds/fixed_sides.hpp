@@ -6,15 +6,37 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "planner/bounds/bound_problem.hpp"
 
 namespace stowage {
 
+/// The sides of the gaps by item and gap, a byte each: the walk through a branching keeps a copy
+/// for every branch that it has still to visit.
+class GapSides {
+ public:
+  GapSides() = default;
+  /// As the problem has them.
+  explicit GapSides(const BoundProblem& problem);
+
+  [[nodiscard]] std::span<Side> operator[](std::size_t item) {
+    return std::span(sides_).subspan((*begins_)[item], (*begins_)[item + 1] - (*begins_)[item]);
+  }
+  [[nodiscard]] std::span<const Side> operator[](std::size_t item) const {
+    return std::span(sides_).subspan((*begins_)[item], (*begins_)[item + 1] - (*begins_)[item]);
+  }
+
+ private:
+  std::shared_ptr<const std::vector<std::size_t>> begins_;  // by item, and the end of the last
+  std::vector<Side> sides_;
+};
+
 struct FixedSides {
-  std::vector<Side> nodes;              ///< by node
-  std::vector<std::vector<Side>> gaps;  ///< by item, gap
+  std::vector<Side> nodes;  ///< by node
+  GapSides gaps;
 };
 
 /// The sides that the problem itself fixes.

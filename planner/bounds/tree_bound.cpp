@@ -14,6 +14,7 @@ namespace stowage {
 
 namespace {
 
+constexpr std::size_t most_places = 8'000'000;  // of the rounded limits that hold in one branch
 constexpr std::int64_t most_units = std::int64_t{1} << 61;
 constexpr double largest_number = 1e100, smallest_number = 1e-100;  // costs and prices that count
 
@@ -32,15 +33,22 @@ class TreeWalk {
   TreeBound run() && {
     result_.least = no_placement;
     if (end_of_tree(tree_) != tree_.size()) return refused("its branches do not cover every plan");
-    if (tree_.size() > most_tree_work / std::max<std::size_t>(problem_.size(), 1)) {
+    const std::size_t most = most_tree_work / std::max<std::size_t>(problem_.size(), 1);
+    if (tree_.size() > most) {
       return refused(
           fmt::format("{} branches of so large a step are too many to be checked", tree_.size()));
+    }
+    std::size_t limits = 0;
+    for (const BranchNode& node : tree_) limits += node.limits.size();
+    if (limits > most) {
+      return refused(
+          fmt::format("{} rounded limits of so large a step are too many to be checked", limits));
     }
     open_.push_back({sides_of(problem_), 0, {}, 0, {}});
     for (const BranchNode& node : tree_) {
       Open at = std::move(open_.back());
       open_.pop_back();
-      limits_.resize(at.limits);
+      drop_limits_from(at.limits);
       path_.resize(at.depth);
       if (at.fixed) path_.push_back(at.decided);
       if (!visit(node, std::move(at.sides), at.fixed)) return std::move(result_);
@@ -93,8 +101,19 @@ class TreeWalk {
       return false;
     }
     limits_.push_back({next_limit_++, {}});
-    if (possible) limits_.back().limit = rounded_by(problem_, sides, rounding);
-    return true;
+    if (!possible) return true;
+    limits_.back().limit = rounded_by(problem_, sides, rounding);
+    places_ += limits_.back().limit.places.size();
+    if (places_ <= most_places) return true;
+    result_.problem =
+        fmt::format("its rounded limits up to {} take too much memory to be checked", next_limit_);
+    return false;
+  }
+
+  void drop_limits_from(std::size_t first) {
+    for (; limits_.size() > first; limits_.pop_back()) {
+      places_ -= limits_.back().limit.places.size();
+    }
   }
 
   bool visit_leaf(const BranchLeaf& leaf, const FixedSides& sides, bool possible) {
@@ -176,6 +195,7 @@ class TreeWalk {
   std::vector<Open> open_;             // the next one last
   std::vector<NumberedLimit> limits_;  // of the branch at hand
   std::vector<FixedChoice> path_;      // what is fixed there
+  std::size_t places_ = 0;             // of all of them
   std::int32_t next_limit_ = 0;
   std::int64_t work_ = most_cut_work;
   TreeBound result_;

@@ -40,7 +40,7 @@ std::int64_t TableCells::number(std::string_view what, std::int64_t least, std::
   } else if (*value < least || *value > most) {
     refuse(text, fmt::format("{} must be from {} to {}", what, least, most));
   }
-  return value.value_or(0);
+  return std::clamp(value.value_or(least), least, std::max(least, most));
 }
 
 double TableCells::real(std::string_view what, double least) {
@@ -51,7 +51,7 @@ double TableCells::real(std::string_view what, double least) {
   } else if (*value < least) {
     refuse(text, fmt::format("{} must be at least {}", what, least));
   }
-  return value.value_or(0);
+  return value && *value >= least && std::isfinite(*value) ? *value : least;
 }
 
 std::string_view TableCells::rest(std::string_view what) {

@@ -42,8 +42,10 @@ class TableCells {
   [[nodiscard]] bool at_end() const { return at_ >= row_.text.size(); }
 
   std::string_view word();
+  /// An integer from `least` to `most`: after a mistake too, so that whoever reads on may divide by
+  /// it or take it for an index.
   std::int64_t number(std::string_view what, std::int64_t least, std::int64_t most);
-  /// A finite number, at least `least`.
+  /// A finite number, at least `least`, after a mistake too.
   double real(std::string_view what, double least);
   std::string_view rest(std::string_view what);
   /// Reports text behind the last cell.

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "estimator/arena/arena.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 
@@ -89,6 +90,16 @@ void check_settings(const Plan& plan, Violations& wrong) {
       return fmt::format("{} is {} bytes", name, size.count());
     });
   }
+}
+
+void check_granule(const Plan& plan, Violations& wrong) {
+  if (!plan.certificate) return;
+  const Bytes granule = plan.certificate->granule;
+  if (granule >= Bytes(1) && arena_alignment.count() % granule.count() == 0) return;
+  wrong.note([&] {
+    return fmt::format("the certificate's granule of {} bytes does not divide the arena's {}",
+                       granule.count(), arena_alignment.count());
+  });
 }
 
 void check_times(const PlanTotals& totals, Violations& wrong) {
@@ -276,6 +287,7 @@ Check check_structure(const Plan& plan) {
   }
   check_machine(plan.machine, wrong);
   check_settings(plan, wrong);
+  check_granule(plan, wrong);
   check_times(plan.totals, wrong);
   check_tables(plan, wrong);
   check_pin_tables(plan, wrong);

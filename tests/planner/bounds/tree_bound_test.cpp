@@ -228,7 +228,10 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
   CHECK(problem_of(deep) == "");
   BoundProblem large = stated;
   large.nodes.resize(2'000'000, large.nodes.front());
-  deep.resize(most_tree_work / large.size() / 2 + 1, divided);
+  const std::size_t most = most_tree_work / large.size();
+  CHECK(tree_bound(large, {{std::vector<RoundedLimit>(most + 1), BranchLeaf{}}}).problem ==
+        fmt::format("{} rounded limits of so large a step are too many to be checked", most + 1));
+  deep.resize(most / 2 + 1, divided);
   deep.resize(2 * deep.size() + 1, nothing);
   CHECK(tree_bound(large, deep).problem ==
         fmt::format("{} branches of so large a step are too many to be checked", deep.size()));

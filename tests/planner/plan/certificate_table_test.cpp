@@ -119,6 +119,12 @@ TEST_CASE("certificate: mistakes are shown at their place") {
   CHECK(mistakes("workspace 0 n1") ==
         "1:13: the workspace must be from 1 to 4611686018427387904\n");
   CHECK(mistakes("granule 512") == "1:11: the granule must be from 2 to 256\n");
+  for (const std::string_view bytes : {"0", "1", "-1", "-9223372036854775808", "300"}) {
+    CHECK(mistakes(fmt::format("granule {}", bytes)) ==
+          "1:11: the granule must be from 2 to 256\n");
+  }
+  CHECK(mistakes("granule 1e3") == "1:11: the granule must be an integer, not '1e3'\n");
+  CHECK(mistakes("granule") == "1:10: the granule must be an integer, not ''\n");
   CHECK(mistakes("granule 24") == "1:11: a granule divides the arena's, and is given once\n");
   CHECK(mistakes("granule 256\ngranule 256") ==
         "2:11: a granule divides the arena's, and is given once\n");
@@ -160,6 +166,25 @@ TEST_CASE("certificate: mistakes are shown at their place") {
         "3:3: the branches before this row cover every plan\n");
   CHECK(mistakes("bound cost\nleaf\nround 1 1 -") ==
         "3:3: the branches before this row cover every plan\n");
+}
+
+TEST_CASE("certificate: the storages that rounded limits count are counted before they are kept") {
+  // 160,000 rows of 1,000 storages would take 640 MB.
+  StepGraph step = small_step();
+  step.storages.resize(1000);
+  for (std::size_t i = 0; i < step.storages.size(); ++i) {
+    step.storages[i].name = fmt::format("s {}", i);
+  }
+  const auto source = std::make_shared<const SourceText>(SourceText{"c", ""});
+  std::vector<TableRow> rows{{1, "bound cost"}};
+  for (int i = 0; i < 160'000; ++i) rows.push_back({i + 2, "round 1 1 0-999"});
+  rows.push_back({160'002, "leaf"});
+  TableMistakes mistakes(source);
+  (void)read_certificate(rows, step, mistakes);
+  const Diagnostics found = std::move(mistakes).taken();
+  REQUIRE(!found.empty());
+  CHECK(found.front().message == "the rounded limits count more than 33554432 storages");
+  CHECK(found.front().span.line == 33'556);
 }
 
 }  // namespace stowage

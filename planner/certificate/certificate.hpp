@@ -23,6 +23,11 @@
 
 namespace stowage {
 
+/// A cost that is above its lower bound by no more than this share of itself is proved to be the
+/// least. Bounds are sums of small units, each rounded down, so that they may be below by this
+/// much.
+inline constexpr double optimality_tolerance = 1e-9;
+
 /// The plans that a bound is about: those that keep to all of this and to the pins of the plan.
 struct BoundScope {
   bool compute_on_gpu = false;  ///< forward, loss and backward run there

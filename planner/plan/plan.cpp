@@ -14,6 +14,10 @@ std::string_view to_string(Pinned pinned) {
   return "nothing";
 }
 
+bool PlanTotals::cost_is_least() const {
+  return cost_seconds - cost_lower_bound_seconds <= optimality_tolerance * cost_seconds;
+}
+
 double PlanTotals::gap() const {
   return cost_seconds > 0 ? (cost_seconds - cost_lower_bound_seconds) / cost_seconds : 0;
 }

@@ -127,6 +127,8 @@ struct PlanTotals {
   std::optional<double> step_lower_bound_seconds;
   bool proved_optimal = false;
 
+  /// Whether the cost is at its lower bound, but for optimality_tolerance.
+  [[nodiscard]] bool cost_is_least() const;
   /// (cost - bound) / cost.
   [[nodiscard]] double gap() const;
   /// (cost - bound) / (cost - all-GPU cost); 0 without overhead.

@@ -42,6 +42,7 @@ Plan fewer_bytes(Plan fewest, const Plan& cheapest) {
   plan.name = fewest.name;
   plan.pinned = fewest.pinned;
   plan.totals.pcie_lower_bound = fewest.totals.pcie_lower_bound;
+  plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie_bytes(plan);
   plan.certificate->transfers = fewest.certificate->transfers;
   return plan;
 }

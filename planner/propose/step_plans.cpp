@@ -217,7 +217,7 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const P
                of.open ? of.open->cost_lower_bound_seconds : solution.cost_lower_bound_seconds);
   totals.all_gpu_cost_seconds =
       of.open ? of.open->all_gpu_cost_seconds : solution.all_gpu_cost_seconds;
-  totals.proved_optimal = !of.open && best.at_budget && solution.proved_optimal;
+  totals.proved_optimal = best.at_budget && totals.cost_is_least();
   totals.step_lower_bound_seconds = std::min(totals.step_seconds, step_bound.seconds);
   plan.certificate =
       Certificate{.granule = arena_alignment,
@@ -262,7 +262,7 @@ Plan all_gpu_plan(const Planning& planning, const StepCase& of, Plan all_gpu,
   // The bound is the inputs, which every plan uploads; with pins it may be more.
   set_byte_bound(all_gpu,
                  of.pins.empty() ? input_bound(planning, of) : pcie_bound(planning, of, true));
-  totals.proved_optimal = totals.pcie_lower_bound == pcie_bytes(all_gpu);
+  totals.proved_optimal = totals.cost_is_least();
   return all_gpu;
 }
 

@@ -74,7 +74,8 @@ class Solver {
     if (!enough(bound_)) bound_and_search();
     const double cost = solution_.evaluation.cost_seconds;
     solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
-    solution_.proved_optimal = cost - solution_.cost_lower_bound_seconds <= 1e-9 * cost;
+    solution_.proved_optimal =
+        cost - solution_.cost_lower_bound_seconds <= optimality_tolerance * cost;
     for (Candidate& candidate : aside_) {
       solution_.others.push_back(std::move(candidate.placement));
     }
@@ -94,7 +95,7 @@ class Solver {
   bool enough(double bound) const {
     const double cost = solution_.evaluation.cost_seconds;
     return solution_.beyond_host == Bytes() &&
-           cost - bound <= std::max(options_.target_gap * overhead(), 1e-9 * cost);
+           cost - bound <= std::max(options_.target_gap * overhead(), optimality_tolerance * cost);
   }
 
   bool fits(const Evaluation& evaluation) const {

@@ -69,10 +69,7 @@ class Statement {
   BoundProblem run() && {
     problem_.limit = plan_.inputs.budget.bytes.count();
     for (std::size_t i = 0; i < plan_.nodes.size(); ++i) add_node(i);
-    for (const NodeWorkspace& each : plan_.certificate->workspaces) {
-      problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =
-          in_granules(each.least);
-    }
+    if (plan_.certificate) add_workspaces();
     collect_touches();
     for (std::size_t i = 0; i < touches_.size(); ++i) {
       if (!touches_[i].empty()) add_item(StorageId::of(i));
@@ -99,6 +96,15 @@ class Statement {
     }
     node.side = node_side(plan_, index, scope_);
     problem_.nodes.push_back(std::move(node));
+  }
+
+  // check_least_workspaces() refuses the others.
+  void add_workspaces() {
+    for (const NodeWorkspace& each : plan_.certificate->workspaces) {
+      if (each.node < 0 || each.node >= std::ssize(problem_.nodes)) continue;
+      problem_.nodes[static_cast<std::size_t>(each.node)].engines.front().workspace =
+          in_granules(each.least);
+    }
   }
 
   // Whether a plan places the storage: temporaries belong to their node, and so do workspaces
@@ -164,7 +170,7 @@ class Statement {
 
   /// The bytes rounded up to granules: no place on the GPU takes less.
   [[nodiscard]] std::int64_t in_granules(Bytes bytes) const {
-    return round_up(bytes, plan_.certificate->granule).count();
+    return plan_.certificate ? round_up(bytes, plan_.certificate->granule).count() : bytes.count();
   }
 
   const Plan& plan_;

@@ -19,6 +19,8 @@ struct CostRule {
   bool bytes = false;
 };
 
+/// Of a plan without a certificate: with sizes that are not rounded up to granules, and no least
+/// workspaces.
 [[nodiscard]] BoundProblem stated_problem(const Plan& plan, const BoundScope& scope,
                                           const CostRule& rule);
 

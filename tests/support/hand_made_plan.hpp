@@ -119,7 +119,7 @@ inline Plan plan() {
                  .pcie_lower_bound = 1024_B,
                  .cost_seconds = 26.5,  // 9 of nodes, 17.5 of copies
                  .cost_lower_bound_seconds = 20,
-                 .all_gpu_cost_seconds = 10,
+                 .all_gpu_cost_seconds = 10.5,  // 9 of nodes, 1.5 of x
                  // x 0-1.5, w2 1.5-5; nodes 1.5-2.5, 5-7, 7-8 (y1 down 2.5-7, up 8-12.5),
                  // 12.5-14.5, (dw2 down 14.5-18), 18-21
                  .step_seconds = 21,

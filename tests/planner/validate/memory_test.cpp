@@ -1,5 +1,6 @@
 // Checks of memory and figures, and the comparison with the lowered step.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "planner/validate/checks.hpp"
 #include "tests/support/hand_made_plan.hpp"
@@ -92,19 +93,28 @@ TEST_CASE("bounds that cannot be") {
   made = plan();
   made.totals.proved_optimal = true;
   CHECK(failures(made, step()) ==
-        "cost bound: it is called optimal, but its bounds are 20 of 26.5 s and 1024 of 3840 "
-        "bytes\n");
-  made.totals.pcie_lower_bound = 3840_B;  // in bytes it is
+        "cost bound: it is called optimal, but costs 26.5 s beside a bound of 20 s\n");
+  made.totals.pcie_lower_bound = 3840_B;  // in bytes it is, but it is not the plan of fewest bytes
+  CHECK(failures(made, step()) ==
+        "cost bound: it is called optimal, but costs 26.5 s beside a bound of 20 s\n");
+  for (const double share : {0.903, 0.992, 0.99999, 1 - 1e-8}) {
+    made.totals.cost_lower_bound_seconds = 26.5 * share;
+    CHECK(failures(made, step()).starts_with("cost bound: it is called optimal, but costs 26.5 s"));
+  }
+  made.totals.cost_lower_bound_seconds = 26.5 * (1 - 1e-10);
   CHECK(failures(made, step()) == "");
   made = plan();
   made.totals.all_gpu_cost_seconds = 27;
   CHECK(failures(made, step()) ==
         "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5; "
-        "all_gpu_cost_seconds 27 is not between 9 and 10.5\n");
+        "all_gpu_cost_seconds is 27, counted again 9 or 10.5\n");
   made = plan();  // nodes alone take 9 s, with the input 10.5 s
-  made.totals.all_gpu_cost_seconds = 8.9;
-  CHECK(failures(made, step()) ==
-        "cost bound: all_gpu_cost_seconds 8.9 is not between 9 and 10.5\n");
+  for (const double seconds : {8.9, 9.5, 10.0, 10.4999}) {
+    made.totals.all_gpu_cost_seconds = seconds;
+    CHECK(
+        failures(made, step()) ==
+        fmt::format("cost bound: all_gpu_cost_seconds is {}, counted again 9 or 10.5\n", seconds));
+  }
   made = plan();
   made.totals.all_gpu_step_seconds = 10.6;
   CHECK(failures(made, step()) ==
@@ -112,7 +122,7 @@ TEST_CASE("bounds that cannot be") {
   made = plan();
   made.totals.cost_lower_bound_seconds = 9;
   CHECK(failures(made, step()) ==
-        "cost bound: the bound 9 is below the all-GPU cost 10, which is a bound too\n");
+        "cost bound: the bound 9 is below the all-GPU cost 10.5, which is a bound too\n");
 }
 
 TEST_CASE("an arena that is larger than what lies in it") {

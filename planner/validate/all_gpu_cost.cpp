@@ -1,0 +1,47 @@
+#include "planner/validate/all_gpu_cost.hpp"
+
+#include <algorithm>
+
+#include "planner/bounds/priced_bound.hpp"
+#include "planner/bounds/tree_bound.hpp"
+#include "planner/validate/stated_problem.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::vector<BoundScope> possible_scopes(const Plan& plan) {
+  if (plan.certificate && plan.certificate->cost) return {plan.certificate->cost->scope};
+  BoundScope scope{.keep_activations = !plan.levers.activations,
+                   .keep_weights = !plan.levers.weights,
+                   .keep_state = !plan.levers.optimizer};
+  std::vector<BoundScope> scopes;
+  for (const bool updates : {false, true}) {
+    if (!updates && !plan.levers.optimizer) continue;
+    if (updates && plan.pinned == Pinned::computation) continue;
+    for (const bool compute : {false, true}) {
+      if (!compute && (!plan.levers.operators || plan.pinned == Pinned::computation)) continue;
+      scope.compute_on_gpu = compute;
+      scope.updates_on_gpu = updates;
+      scopes.push_back(scope);
+    }
+  }
+  return scopes;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> all_gpu_costs(const Plan& plan) {
+  std::vector<double> costs;
+  std::int64_t work = most_cut_work;
+  for (const BoundScope& scope : possible_scopes(plan)) {
+    const BoundProblem problem = stated_problem(plan, scope, {});
+    if (!overflow_reason(problem).empty()) return std::nullopt;
+    const std::optional<double> cost = priced_bound(problem, sides_of(problem), {}, {}, work);
+    if (!cost) return std::nullopt;
+    if (std::ranges::find(costs, *cost) == costs.end()) costs.push_back(*cost);
+  }
+  return costs;
+}
+
+}  // namespace stowage

@@ -15,12 +15,12 @@ std::vector<BoundScope> possible_scopes(const Plan& plan) {
   BoundScope scope{.keep_activations = !plan.levers.activations,
                    .keep_weights = !plan.levers.weights,
                    .keep_state = !plan.levers.optimizer};
+  const bool pins_computation = plan.pinned == Pinned::computation;
   std::vector<BoundScope> scopes;
   for (const bool updates : {false, true}) {
-    if (!updates && !plan.levers.optimizer) continue;
-    if (updates && plan.pinned == Pinned::computation) continue;
+    if (plan.levers.optimizer ? updates && pins_computation : !updates) continue;
     for (const bool compute : {false, true}) {
-      if (!compute && (!plan.levers.operators || plan.pinned == Pinned::computation)) continue;
+      if (!compute && (!plan.levers.operators || pins_computation)) continue;
       scope.compute_on_gpu = compute;
       scope.updates_on_gpu = updates;
       scopes.push_back(scope);

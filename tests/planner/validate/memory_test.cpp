@@ -109,7 +109,7 @@ TEST_CASE("bounds that cannot be") {
         "cost bound: all_gpu_cost_seconds 27 is above the cost 26.5; "
         "all_gpu_cost_seconds is 27, counted again 9 or 10.5\n");
   made = plan();  // nodes alone take 9 s, with the input 10.5 s
-  for (const double seconds : {8.9, 9.5, 10.0, 10.4999}) {
+  for (const double seconds : {8.9, 9.5, 10.0, 10.499}) {
     made.totals.all_gpu_cost_seconds = seconds;
     CHECK(
         failures(made, step()) ==

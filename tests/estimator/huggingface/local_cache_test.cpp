@@ -143,7 +143,7 @@ TEST_CASE("the cache is where huggingface_hub's variables say") {
 }
 
 TEST_CASE("a pipe in the place of a reference or a configuration is not waited for") {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const fs::path cache = folder.path();
   const fs::path repository = cache / "models--org--net";
   fs::create_directories(repository / "refs");

@@ -350,13 +350,13 @@ TEST_CASE("bombs of layers that are left out, or of blocks that double, are refu
   // A hundred bytes may not become gigabytes: the first repetition too many is the place.
   CHECK(refusal(head + "layers: [linear: {features: 4, repeat: 500000}]") ==
         "net.yaml:3:10: error: the model has more than 130000 layers\n"
-        "    layers: [linear: {features: 4, repeat: 500000}]\n"
-        "             ^~~~~~\n"
+        "  layers: [linear: {features: 4, repeat: 500000}]\n"
+        "           ^~~~~~\n"
         "  every layer of every repetition and of every instance of a block counts\n");
   CHECK(
       refusal(head + "blocks: {b: {layers: [relu: {repeat: 400}]}}\nlayers: [b: {repeat: 400}]") ==
       "net.yaml:3:23: error: the model has more than 130000 layers\n"
-      "    blocks: {b: {layers: [relu: {repeat: 400}]}}\n"
+      "  blocks: {b: {layers: [relu: {repeat: 400}]}}\n"
       "                          ^~~~\n"
       "  every layer of every repetition and of every instance of a block counts\n");
   std::string written = head + "layers:\n";

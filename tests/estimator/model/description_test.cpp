@@ -357,7 +357,7 @@ TEST_CASE("bombs of layers that are left out, or of blocks that double, are refu
       refusal(head + "blocks: {b: {layers: [relu: {repeat: 400}]}}\nlayers: [b: {repeat: 400}]") ==
       "net.yaml:3:23: error: the model has more than 130000 layers\n"
       "  blocks: {b: {layers: [relu: {repeat: 400}]}}\n"
-      "                          ^~~~\n"
+      "                        ^~~~\n"
       "  every layer of every repetition and of every instance of a block counts\n");
   std::string written = head + "layers:\n";
   for (int i = 0; i <= 130'000; ++i) written += "  - relu\n";

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "answers/subject/asked_step.hpp"
 #include "answers/subject/notes.hpp"
 #include "estimator/card/card_file.hpp"
-#include "estimator/document/make_document.hpp"
+#include "estimator/document/check_step_graph.hpp"
 #include "estimator/memory/sized_step.hpp"
 
 namespace stowage {
@@ -30,30 +32,55 @@ Result<AskedCard> card_or_generic(const LowerQuestion& question) {
   return card;
 }
 
+/// What every reader of a step's file refuses is a mistake of the lowering, and no user's.
+void expect_readable(const StepDocument& document) {
+  for (const StepGraph* const graph : {document.graph.get(), document.evaluation.get()}) {
+    if (graph == nullptr) continue;
+    const auto found = step_graph_problem(*graph, document.parameters, std::nullopt);
+    if (found) throw std::logic_error("a step was lowered that cannot be read: " + found->message);
+  }
+}
+
+/// As `check` sizes it.
+Result<void> expect_sizable(const StepDocument& document, std::int64_t batch) {
+  const auto graph = sizing_step(document);
+  if (!graph) return tl::unexpected(graph.error());
+  const auto sized = size_storages(*graph, batch);
+  if (!sized) return tl::unexpected(sized.error());
+  return {};
+}
+
 }  // namespace
 
 Result<LowerAnswer> answer(const LowerQuestion& question) {
-  const auto model = read_asked_model(question.model);
-  if (!model) return tl::unexpected(model.error());
+  auto model = read_asked_model(question.model);
+  if (!model) return tl::unexpected(std::move(model.error()));
   const auto card = card_or_generic(question);
   if (!card) return tl::unexpected(card.error());
-  const auto chosen = choose_kernels(question.wishes, model->graph, question.runtime, card->card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(model->graph, *chosen, question.runtime, model->options.seq);
-  if (!document) return tl::unexpected(std::move(document.error()));
-  document->written_by = question.written_by;
-  document->batch = question.batch;
-  const auto sized = size_storages(document->graph, question.batch.value_or(1));
-  if (question.batch && !sized) return tl::unexpected(sized.error());
+  const bool has_pins = !model->graph.pins.empty();
+  const StepQuestion step{.model = question.model,
+                          .wishes = question.wishes,
+                          .process = {.runtime = question.runtime}};
+  auto asked = make_asked_step(
+      {.model = std::make_shared<const AskedModel>(*std::move(model)), .document = nullptr}, step,
+      *card, {});
+  if (!asked) return tl::unexpected(std::move(asked.error()));
+  StepDocument document = std::move(asked->document);
+  document.written_by = question.written_by;
+  document.batch = question.batch;
+  if (auto sized = expect_sizable(document, question.batch.value_or(1)); !sized) {
+    return tl::unexpected(std::move(sized.error()));
+  }
+  expect_readable(document);
 
-  Diagnostics notes = document->warnings;
+  Diagnostics notes = document.warnings;
   append_notes(notes, card->notes);
-  if (!model->graph.pins.empty()) {
+  if (has_pins) {
     notes.push_back(
         note("the description's 'pins' are about plans, and a step file does not keep them: plan "
              "takes them as `pin`"));
   }
-  return LowerAnswer{*std::move(document), std::move(notes)};
+  return LowerAnswer{std::move(document), std::move(notes)};
 }
 
 }  // namespace stowage

@@ -27,6 +27,8 @@ enum class OptionGroup { model, training, device, planning, validation, output }
 inline constexpr int option_group_count = static_cast<int>(OptionGroup::output) + 1;
 [[nodiscard]] std::string_view to_string(OptionGroup group);
 
+inline constexpr std::string_view any_number = "N";  ///< among OptionSpec::words
+
 struct OptionSpec {
   std::string_view name;  ///< without the dashes: "batch"
   OptionType type = OptionType::text;
@@ -36,7 +38,8 @@ struct OptionSpec {
   std::string_view default_value = {};  ///< as typed; taken where the option is not given
   std::string_view default_note = {};   ///< or what holds then, in words
   /// Of an option whose value may be left out: what it means then. The word behind it is its value
-  /// where it starts with one of `words`.
+  /// where the word, or its part before a comma, is one of `words`; "every=" stands for all words
+  /// that start so, any_number for all numbers.
   std::string_view alone = {};
   std::vector<std::string_view> words = {};
   std::string_view unit = {};

@@ -28,14 +28,27 @@ const OptionSpec* option_of(const CommandSpec& command, std::string_view word) {
 
 bool looks_like_option(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
 
+bool looks_like_number(std::string_view text) {
+  constexpr std::string_view letters = "0123456789.+-";
+  const bool has_digit = std::ranges::any_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return has_digit && text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+// Whether a word is a value of an option that may stand alone, by what stands before its comma.
+bool is_value_of(const OptionSpec& option, std::string_view word) {
+  const std::string_view first = word.substr(0, word.find(','));
+  return std::ranges::any_of(option.words, [&](std::string_view known) {
+    if (known == any_number) return looks_like_number(first);
+    return known.ends_with('=') ? first.starts_with(known) : first == known;
+  });
+}
+
 // The value of an option that may stand alone, which is `at` among the words; "": there is none.
 std::string value_behind(const OptionSpec& option, std::span<const std::string> words,
                          std::size_t at) {
   if (at + 1 == words.size()) return {};
   const std::string& next = words[at + 1];
-  const bool is_value = std::ranges::any_of(
-      option.words, [&](std::string_view word) { return next.starts_with(word); });
-  return is_value ? next : std::string();
+  return is_value_of(option, next) ? next : std::string();
 }
 
 // "--batch -5" would be read as an option '-5', and what follows an option that may stand alone as

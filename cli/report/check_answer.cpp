@@ -146,8 +146,9 @@ RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool 
     out.say("\nThe rule of thumb (activations and parameters counted by hand) beside it:");
     out.show(rule_table(*found.rule_of_thumb, found.training));
   }
-  if (!report.run.pool_limits.empty()) {
-    out.say("\nTensorFlow's pools:");
+  if (!report.run.pools_on_card().empty()) {
+    out.say(report.run.failure ? "\nTensorFlow's pools, when the step failed:"
+                               : "\nTensorFlow's pools:");
     out.show(pool_table(report));
   }
   out.say("");

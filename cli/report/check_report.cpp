@@ -120,7 +120,7 @@ Table pool_table(const CheckReport& report) {
                           {"In use", "used_bytes"},
                           {"Device", "name"}}};
   LogicalDevice sum{.name = "all"};
-  for (const LogicalDevice& device : report.run.logical_devices()) {
+  for (const LogicalDevice& device : report.run.pools_on_card()) {
     table.rows.push_back({{device.limit, device.pool, device.used, device.name}});
     sum.limit += device.limit;
     sum.pool += device.pool;
@@ -177,7 +177,7 @@ Json allocator_json(const CheckReport& report) {
   const RuntimeRun& run = report.run;
   if (run.process().steps == 0 && !run.failure) return {};
   Json::Array devices;
-  for (const LogicalDevice& device : report.run.logical_devices()) {
+  for (const LogicalDevice& device : report.run.pools_on_card()) {
     devices.emplace_back(Json::Object{{"name", device.name},
                                       {"limit_bytes", device.limit},
                                       {"pool_bytes", device.pool},

@@ -41,8 +41,8 @@ Limit limit_of(FileKind kind) {
 
 class Descriptor {
  public:
-  explicit Descriptor(const std::string& path)
-      : is_stdin_(path == "-"),
+  explicit Descriptor(const std::string& path, bool may_be_stdin = true)
+      : is_stdin_(may_be_stdin && path == "-"),
         descriptor_(is_stdin_ ? STDIN_FILENO
                               : open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {}
   ~Descriptor() {
@@ -133,6 +133,24 @@ Result<SourceTextPtr> read_source(const std::string& path, FileKind kind, FileTy
   return Reader(path, kind).run(types).map([&](std::string text) -> SourceTextPtr {
     return std::make_shared<const SourceText>(SourceText{.name = path, .text = std::move(text)});
   });
+}
+
+std::optional<std::string> read_file_start(const std::string& path, std::size_t count) {
+  const Descriptor file(path, false);
+  struct stat status = {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
+  std::string bytes(count, '\0');
+  std::size_t have = 0;
+  while (have < count) {
+    const ssize_t more = read(file.get(), bytes.data() + have, count - have);
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return std::nullopt;
+    if (more == 0) break;
+    have += static_cast<std::size_t>(more);
+  }
+  bytes.resize(have);
+  return bytes;
 }
 
 }  // namespace stowage

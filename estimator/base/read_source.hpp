@@ -1,4 +1,5 @@
-// read_source: the text of a file that a user names, as a SourceText.
+// Reading files: read_source for the text of one that a user names, read_file_start for the first
+// bytes of any other.
 //
 // Whatever stands under the path, reading it ends: a file that is larger than its kind may be is
 // refused before it is read, a pipe or a device is read up to that size, and a pipe that nobody
@@ -6,7 +7,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "estimator/base/bytes.hpp"
@@ -31,5 +34,10 @@ inline constexpr std::chrono::seconds pipe_patience{2};
 /// or is larger than largest_file(kind).
 [[nodiscard]] Result<SourceTextPtr> read_source(const std::string& path, FileKind kind,
                                                 FileTypes types = FileTypes::any);
+
+/// The first `count` bytes of a regular file, fewer if it is shorter. None: it cannot be opened or
+/// read, or is something else: no pipe or device is waited for.
+[[nodiscard]] std::optional<std::string> read_file_start(const std::string& path,
+                                                         std::size_t count);
 
 }  // namespace stowage

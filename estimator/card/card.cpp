@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<Card> read_card_at(const fs::path& path) {
-  auto source = read_source(path.string(), FileKind::card);
+Result<Card> read_card_at(const fs::path& path, FileTypes types = FileTypes::regular) {
+  auto source = read_source(path.string(), FileKind::card, types);
   if (!source) return tl::unexpected(std::move(source.error()));
   return read_card(*source);
 }
@@ -121,7 +121,9 @@ std::vector<std::string> remarks_on(const Card& card) {
 
 Result<FoundCard> find_card(const std::string& name, const std::string& directory) {
   if (is_file(name)) {
-    return read_card_at(name).map([](Card card) { return FoundCard{std::move(card), ""}; });
+    return read_card_at(name, FileTypes::any).map([](Card card) {
+      return FoundCard{std::move(card), ""};
+    });
   }
   const auto stems = stems_in(directory);
   if (!stems) return tl::unexpected(stems.error());

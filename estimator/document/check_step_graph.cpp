@@ -96,14 +96,22 @@ bool is_scratch(const Storage& storage) {
          storage.storage_class == StorageClass::workspace;
 }
 
+// A library's optimizer runs as a program of its own: a variable keeps its value from one call to
+// the next, until it is assigned again, so that nodes of the update have temporaries in common.
+bool is_carried(const StepGraph& graph, StorageId id, const KernelNode& from,
+                const KernelNode& to) {
+  return graph.kernel_set().library_optimizer && from.phase == Phase::update &&
+         to.phase == Phase::update && graph.storage(id).storage_class == StorageClass::temporary;
+}
+
 Problem check_temporaries(const StepGraph& graph) {
   std::vector<std::int32_t> owner(graph.storages.size(), -1);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const KernelNode& node = graph.nodes[i];
-    const auto taken_elsewhere = [&](StorageId id) {
+    const auto owner_of = [&](StorageId id) {
       std::int32_t& of = owner[id.index()];
       if (of < 0) of = static_cast<std::int32_t>(i);
-      return of != static_cast<std::int32_t>(i);
+      return static_cast<std::size_t>(of);
     };
     for (const StorageId id : node.temporaries) {
       if (is_scratch(graph.storage(id))) continue;
@@ -111,11 +119,14 @@ Problem check_temporaries(const StepGraph& graph) {
                      graph.storage(id).name, to_string(graph.storage(id).storage_class));
     }
     const auto touches_anothers = [&](StorageId id) {
-      return belongs_to_one_node(graph, id) && taken_elsewhere(id);
+      return belongs_to_one_node(graph, id) && owner_of(id) != i;
+    };
+    const auto takes_anothers = [&](StorageId id) {
+      return touches_anothers(id) && !is_carried(graph, id, graph.nodes[owner_of(id)], node);
     };
     const auto of_view = [&](const TensorView& view) { return touches_anothers(view.storage); };
     if (std::ranges::any_of(node.reads, of_view) || std::ranges::any_of(node.writes, of_view) ||
-        std::ranges::any_of(node.temporaries, touches_anothers) ||
+        std::ranges::any_of(node.temporaries, takes_anothers) ||
         std::ranges::any_of(node.holds, touches_anothers)) {
       return problem("node '{}' uses another node's temporary", node.name);
     }

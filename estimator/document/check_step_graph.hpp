@@ -18,7 +18,8 @@ namespace stowage {
 ///   names      node names are unique, and so are storage names
 ///   lists      inputs and losses are as many for each micro-batch, gradients one a parameter
 ///   order      micro-batches follow one another; nothing transient is read before it is written
-///   storages   what is loaded, made or replaced by a node can be; a temporary belongs to one node
+///   storages   what is loaded, made or replaced by a node can be; a temporary belongs to one node,
+///              but for those that nodes of a library's update carry from one to the next
 ///   views      lie within their storage, in the `stowage` set as contiguous wholes
 ///   kernels    arguments and attributes that other stages read before a kernel runs are as the
 ///              kernel wants them: cuDNN's attention for its workspace, others for initial values

@@ -1,7 +1,8 @@
 #include "estimator/formats/import_model.hpp"
 
 #include <filesystem>
-#include <fstream>
+
+#include "estimator/base/read_source.hpp"
 
 namespace stowage {
 
@@ -14,12 +15,7 @@ FileHead read_file_head(const std::string& argument) {
   if (!file_head.is_file) return file_head;
   const auto size = fs::file_size(argument, code);
   if (!code) file_head.size = static_cast<std::int64_t>(size);
-  std::ifstream file(argument, std::ios::binary);
-  file_head.first_bytes.resize(file_head_length);
-  file.read(file_head.first_bytes.data(),
-            static_cast<std::streamsize>(file_head.first_bytes.size()));
-  file_head.first_bytes.resize(
-      static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  file_head.first_bytes = read_file_start(argument, file_head_length).value_or("");
   return file_head;
 }
 

@@ -71,7 +71,8 @@ Result<SourceTextPtr> adapter_text(const FileHead& file_head) {
   if (file_head.text) return file_head.text;
   const fs::path path = file_head.is_folder ? fs::path(file_head.argument) / adapter_file_name
                                             : fs::path(file_head.argument);
-  return read_source(path.string(), FileKind::description);
+  return read_source(path.string(), FileKind::description,
+                     file_head.is_folder ? FileTypes::regular : FileTypes::any);
 }
 
 }  // namespace

@@ -37,8 +37,10 @@ std::string name_of(const fs::path& path) {
   return folder.empty() ? "config" : folder;
 }
 
+/// Of a folder that was named, its regular file alone.
 Result<FoundConfig> read_config_file(const fs::path& path, std::string name, fs::path folder) {
-  return read_source(path.string(), FileKind::description).map([&](SourceTextPtr&& text) {
+  const FileTypes types = folder.empty() ? FileTypes::any : FileTypes::regular;
+  return read_source(path.string(), FileKind::description, types).map([&](SourceTextPtr&& text) {
     return FoundConfig{std::move(text), std::move(name), std::move(folder)};
   });
 }

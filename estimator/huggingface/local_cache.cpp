@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <vector>
+
+#include "estimator/base/read_source.hpp"
 
 namespace stowage {
 
@@ -61,10 +62,8 @@ struct HubName {
 
 /// The commit in a file below refs/; empty: there is none.
 std::string commit_in(const fs::path& reference) {
-  std::ifstream file(reference);
-  std::string commit(64, '\0');
-  file.read(commit.data(), static_cast<std::streamsize>(commit.size()));
-  commit.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  constexpr std::size_t longest_commit = 64;
+  std::string commit = read_file_start(reference.string(), longest_commit).value_or("");
   const auto end = std::ranges::find_if_not(
       commit, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   commit.erase(end, commit.end());

@@ -290,7 +290,8 @@ class Expansion {
   // False: there are too many operators, and the expansion ends.
   bool has_room(const Mark& mark, std::int64_t layers) {
     if (visited_ + layers <= most_operators) return true;
-    mistakes_.error_once(mark, fmt::format("the model has more than {} layers", most_operators));
+    mistakes_.error_once(mark, fmt::format("the model has more than {} layers", most_operators),
+                         "every layer of every repetition and of every instance of a block counts");
     stopped_ = true;
     return false;
   }

@@ -16,8 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A file that a user typed the path of.
 Result<SourceTextPtr> read_description(const fs::path& path) {
   return read_source(path.string(), FileKind::description);
+}
+
+/// A file of the catalogue, found by a name.
+Result<SourceTextPtr> read_listed(const fs::path& path) {
+  return read_source(path.string(), FileKind::description, FileTypes::regular);
 }
 
 // The model that a folded name means by the file of aliases; "": it has no such alias, or does not
@@ -26,7 +32,7 @@ Result<std::string> meaning_of(const std::string& folded, const std::string& dir
   const fs::path path = fs::path(directory).parent_path() / "model-aliases.yaml";
   std::error_code code;
   if (!fs::exists(path, code)) return std::string();
-  const auto source = read_description(path);
+  const auto source = read_listed(path);
   if (!source) return tl::unexpected(source.error());
   const auto document = read_yaml(*source);
   if (!document) return tl::unexpected(document.error());
@@ -68,10 +74,10 @@ bool is_path(const std::string& argument) {
 Result<SourceTextPtr> find_shipped(const std::string& name, const std::string& directory) {
   std::error_code code;
   const fs::path shipped = fs::path(directory) / (name + ".yaml");
-  if (fs::exists(shipped, code)) return read_description(shipped);
+  if (fs::exists(shipped, code)) return read_listed(shipped);
   const auto shipped_as = shipped_name(name, directory);
   if (!shipped_as) return tl::unexpected(shipped_as.error());
-  return read_description(fs::path(directory) / (*shipped_as + ".yaml"));
+  return read_listed(fs::path(directory) / (*shipped_as + ".yaml"));
 }
 
 Result<SourceTextPtr> find_text(const std::string& argument, const std::string& directory) {

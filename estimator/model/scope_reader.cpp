@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "estimator/model/attributes_reader.hpp"
+#include "estimator/model/expand.hpp"
 #include "estimator/model/modules_reader.hpp"
 #include "estimator/model/reference_reader.hpp"
 
@@ -33,7 +34,7 @@ class ScopeReader {
   }
 
   Scope read(const ScopeNodes& nodes) {
-    if (nodes.layers != nullptr) {
+    if (nodes.layers != nullptr && has_room(nodes.layers->items)) {
       scope_.layers.reserve(nodes.layers->items.size() + 1);
       name_marks_.reserve(nodes.layers->items.size() + 1);
       for (const YamlNode* node : nodes.layers->items) read_layer(*node, "");
@@ -63,6 +64,15 @@ class ScopeReader {
   }
 
  private:
+  // More layers in a list than a model may have are refused before they are read.
+  template <typename Items>
+  bool has_room(const Items& items) {
+    if (items.size() <= static_cast<std::size_t>(most_operators)) return true;
+    mistakes_.error(items[static_cast<std::size_t>(most_operators)]->mark,
+                    fmt::format("the model has more than {} layers", most_operators));
+    return false;
+  }
+
   // One loss, called "loss", or a list of them, whose sum is.
   void read_losses(const YamlNode& node) {
     const bool nothing =

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +41,12 @@ ByteSource::~ByteSource() {
 Result<ByteSource> ByteSource::open(const std::string& path, std::int64_t size) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return failure(fmt::format("cannot open '{}': {}", path, strerror(errno)));
-  return ByteSource(descriptor, size);
+  ByteSource source(descriptor, size);
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    return failure(fmt::format("'{}' is not a regular file", path));
+  }
+  return source;
 }
 
 void ByteSource::load(std::int64_t offset) {

@@ -41,6 +41,26 @@ struct Unpacking {
   std::vector<std::size_t> packs;
 };
 
+bool same_elements(const TensorView& a, const TensorView& b) {
+  return a.type == b.type && a.offset == b.offset && a.shape == b.shape && a.strides == b.strides;
+}
+
+/// What a view of a storage is in the copies of what was saved of that storage. A copy has the saved
+/// elements alone, one behind the other: a part of the storage lies in it from its start on.
+TensorView fetched_view(const TensorView& view, const std::vector<const Pack*>& packs) {
+  const auto same = std::find_if(packs.rbegin(), packs.rend(), [&](const Pack* pack) {
+    return same_elements(pack->view, view);
+  });
+  const Pack& pack = same == packs.rend() ? *packs.back() : **same;
+  const bool is_whole = is_contiguous(pack.view) && pack.view.offset == Affine(0);
+  if (is_whole) {
+    TensorView fetched = view;
+    fetched.storage = pack.fetched;
+    return fetched;
+  }
+  return contiguous_view(pack.fetched, view.shape, view.type);
+}
+
 bool is_second_run(const KernelNode& node) {
   return unnumbered(node.name).ends_with(".recomputed");
 }
@@ -79,6 +99,7 @@ class Offloading {
   void pack_all();
   void find_unpackings();
   void unpack_all();
+  void read_fetched();
   void put_together();
   [[nodiscard]] std::size_t last_backward() const;
   [[nodiscard]] TensorView saved_view(const SavedTensor& saved, std::size_t again) const;
@@ -300,8 +321,8 @@ std::size_t Offloading::last_backward() const {
   return last;
 }
 
-/// Adds the copies back from the host before the backward nodes that read them, holds them and the
-/// stash as long as the hooks do, and lets backward read the copies instead of the originals.
+/// Adds the copies back from the host before the backward nodes that read them, and holds them and
+/// the stash as long as the hooks do.
 void Offloading::unpack_all() {
   for (std::size_t u = 0; u < unpackings_.size(); ++u) {
     const Unpacking& unpacking = unpackings_[u];
@@ -326,34 +347,44 @@ void Offloading::unpack_all() {
       step_.nodes[unpackings_.front().last].holds.push_back(packs_[i].stash);
     }
   }
-  std::map<std::pair<OperatorId, StorageId>, StorageId> by_operator;
-  std::map<std::pair<int, StorageId>, StorageId> by_region;
+  read_fetched();
+  if (!settings_.streams) return;
+  for (const Unpacking& unpacking : unpackings_) {
+    for (const std::size_t i : unpacking.packs) {
+      if (packs_[i].times > 1) step_.nodes[unpacking.last].holds.push_back(packs_[i].view.storage);
+    }
+  }
+}
+
+/// Lets backward read the copies instead of the originals.
+void Offloading::read_fetched() {
+  using Packs = std::vector<const Pack*>;
+  std::map<std::pair<OperatorId, StorageId>, Packs> by_operator;
+  std::map<std::pair<int, StorageId>, Packs> by_region;
   for (const Pack& pack : packs_) {
     if (!pack.offloaded || !pack.fetched.valid()) continue;
     if (pack.region >= 0) {
-      by_region[{pack.region, pack.view.storage}] = pack.fetched;
+      by_region[{pack.region, pack.view.storage}].push_back(&pack);
     } else {
-      by_operator[{pack.op, pack.view.storage}] = pack.fetched;
+      by_operator[{pack.op, pack.view.storage}].push_back(&pack);
     }
   }
   for (KernelNode& node : step_.nodes) {
     if (node.phase != Phase::backward || !node.op.valid()) continue;
     const int region = region_of_[node.op.index()];
-    const auto replace = [&](StorageId& id) {
+    const auto packs_of = [&](StorageId id) -> const Packs* {
       if (region >= 0) {
         const auto found = by_region.find({region, id});
-        if (found != by_region.end()) id = found->second;
-      } else if (const auto found = by_operator.find({node.op, id}); found != by_operator.end()) {
-        id = found->second;
+        return found == by_region.end() ? nullptr : &found->second;
       }
+      const auto found = by_operator.find({node.op, id});
+      return found == by_operator.end() ? nullptr : &found->second;
     };
-    for (TensorView& view : node.reads) replace(view.storage);
-    for (StorageId& id : node.holds) replace(id);
-  }
-  if (!settings_.streams) return;
-  for (const Unpacking& unpacking : unpackings_) {
-    for (const std::size_t i : unpacking.packs) {
-      if (packs_[i].times > 1) step_.nodes[unpacking.last].holds.push_back(packs_[i].view.storage);
+    for (TensorView& view : node.reads) {
+      if (const Packs* const packs = packs_of(view.storage)) view = fetched_view(view, *packs);
+    }
+    for (StorageId& id : node.holds) {
+      if (const Packs* const packs = packs_of(id)) id = packs->back()->fetched;
     }
   }
 }

@@ -14,14 +14,23 @@ ReservedBytes RuntimeRun::reserved() const {
   return sum;
 }
 
-std::vector<LogicalDevice> RuntimeRun::logical_devices() const {
+std::vector<LogicalDevice> logical_devices(const std::vector<ProcessReplay>& replicas,
+                                           const std::vector<Bytes>& limits) {
   std::vector<LogicalDevice> devices;
-  for (std::size_t i = 0; i < pool_limits.size(); ++i) {
+  for (std::size_t i = 0; i < limits.size() && i < replicas.size(); ++i) {
     const ProcessReplay& replica = replicas[i];
     devices.push_back(
-        {fmt::format("GPU:{}", i), pool_limits[i], replica.reserved, replica.most_allocated()});
+        {fmt::format("GPU:{}", i), limits[i], replica.reserved, replica.most_allocated()});
   }
   return devices;
+}
+
+std::vector<LogicalDevice> RuntimeRun::logical_devices() const {
+  return stowage::logical_devices(replicas, pool_limits);
+}
+
+std::vector<LogicalDevice> RuntimeRun::pools_on_card() const {
+  return failed_pools ? *failed_pools : logical_devices();
 }
 
 }  // namespace stowage

@@ -51,6 +51,9 @@ struct LogicalDevice {
   Bytes used;  ///< the most in chunks handed out
 };
 
+[[nodiscard]] std::vector<LogicalDevice> logical_devices(const std::vector<ProcessReplay>& replicas,
+                                                         const std::vector<Bytes>& limits);
+
 /// What the runtime holds of the driver, all devices of the card together.
 struct ReservedBytes {
   Bytes loaded, first_step, most;
@@ -69,7 +72,10 @@ struct PoolAdvice {
 struct RuntimeRun {
   /// TensorFlow: by logical device, all alike. Other runtimes have one; never empty.
   std::vector<ProcessReplay> replicas;
-  std::vector<Bytes> pool_limits;            ///< TensorFlow: by logical device; else none
+  std::vector<Bytes> pool_limits;  ///< TensorFlow: by logical device; else none
+  /// TensorFlow, where it failed: the card's own pools up to then. Empty list: it failed before
+  /// any.
+  std::optional<std::vector<LogicalDevice>> failed_pools;
   std::optional<AllocationFailure> failure;  ///< none: it ran
   PoolAdvice would_do;                       ///< TensorFlow's
 
@@ -79,8 +85,10 @@ struct RuntimeRun {
   /// False: every step gives cached memory back to the driver and asks for it again. TensorFlow's
   /// pools give nothing back.
   [[nodiscard]] bool settles() const { return process().steady_reached || !pool_limits.empty(); }
-  /// TensorFlow's; none of other runtimes.
+  /// TensorFlow's, with the figures' own pools; none of other runtimes.
   [[nodiscard]] std::vector<LogicalDevice> logical_devices() const;
+  /// As logical_devices(), but where it failed the pools that the card has room for.
+  [[nodiscard]] std::vector<LogicalDevice> pools_on_card() const;
 };
 
 }  // namespace stowage

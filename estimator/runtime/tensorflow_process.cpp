@@ -30,6 +30,7 @@ TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) 
 struct Outcome {
   TensorFlowReplay replay;
   std::optional<ProcessReplay::Failure> failure;
+  std::vector<LogicalDevice> failed_pools;
   PoolAdvice would_do;
 };
 
@@ -50,6 +51,7 @@ class Process {
     std::optional<Bytes> least;
     if (const auto* failure = outcome.replay.failure()) {
       outcome.failure = *failure;
+      outcome.failed_pools = logical_devices(outcome.replay.replicas, outcome.replay.limits);
       if (failure->library) outcome.replay = with_room_for_libraries();
       if (!outcome.replay.completed()) {
         least = least_pool();
@@ -156,9 +158,13 @@ RuntimeRun run_tensorflow(const StepOnCard& on_card) {
   Outcome outcome = Process(on_card).run();
   RuntimeRun run{.replicas = std::move(outcome.replay.replicas),
                  .pool_limits = std::move(outcome.replay.limits),
+                 .failed_pools = std::nullopt,
                  .failure = std::nullopt,
                  .would_do = outcome.would_do};
-  if (outcome.failure) run.failure = failure_of(*on_card.step.graph, *outcome.failure);
+  if (outcome.failure) {
+    run.failure = failure_of(*on_card.step.graph, *outcome.failure);
+    run.failed_pools = std::move(outcome.failed_pools);
+  }
   return run;
 }
 

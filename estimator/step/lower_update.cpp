@@ -80,6 +80,7 @@ class UpdateLowering {
   void run() {
     make_updates();
     if (updates_.empty()) return;
+    const std::size_t first_made = graph_.storages.size();
     if (!from_library_) {
       for (const Update& update : updates_) add_own_call(update);
     } else if (!graph_.settings.early_updates) {
@@ -88,6 +89,7 @@ class UpdateLowering {
     } else {
       add_optimizer_of_each();
     }
+    number_repetitions(graph_.storages, first_made);
   }
 
  private:
@@ -264,7 +266,6 @@ void UpdateLowering::add_library_calls(std::size_t first, std::size_t count) {
   const std::span<const Update> updates = std::span(updates_).subspan(first, count);
   const UpdateCalls calls = update_calls(row_, settings_, std::span(seen_).subspan(first, count));
   std::vector<StorageId> temporaries(calls.temporaries.size());
-  const std::size_t first_temporary = graph_.storages.size();
   const auto storage_of = [&](std::size_t i) {
     if (temporaries[i].valid()) return temporaries[i];
     const UpdateTemporary& temporary = calls.temporaries[i];
@@ -295,7 +296,6 @@ void UpdateLowering::add_library_calls(std::size_t first, std::size_t count) {
     for (const std::size_t i : call.temporaries) node.temporaries.push_back(storage_of(i));
     graph_.nodes.push_back(std::move(node));
   }
-  number_repetitions(graph_.storages, first_temporary);
   for (const Update& update : updates) {
     graph_.nodes.back().holds.push_back(gradient(update).storage);
     if (row_.makes_state_before_update) continue;

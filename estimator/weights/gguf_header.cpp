@@ -106,6 +106,7 @@ Result<StoredWeights> read_gguf(const fs::path& path) {
   std::error_code code;
   const std::uint64_t size = fs::file_size(path, code);
   if (code) return failure(fmt::format("cannot read '{}': {}", name, code.message()));
+  if (!fs::is_regular_file(path, code)) return refuse("it is no regular file");
   GgufStream stream(path, size);
   const auto first = stream.number<std::uint32_t>();
   if (!first || *first != 0x46554747) return refuse("it does not begin with 'GGUF'");

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <limits>
 #include <optional>
 
+#include "estimator/base/read_source.hpp"
 #include "estimator/text/mistakes.hpp"
 #include "estimator/text/yaml_document.hpp"
 #include "estimator/weights/element_format.hpp"
@@ -39,9 +39,9 @@ Result<Header> read_header(const fs::path& path) {
   std::error_code code;
   const auto size = static_cast<std::int64_t>(fs::file_size(path, code));
   if (code) return failure(fmt::format("cannot read '{}': {}", path.string(), code.message()));
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(static_cast<std::size_t>(length_bytes), '\0');
-  if (!file.read(bytes.data(), length_bytes)) {
+  const std::string bytes =
+      read_file_start(path.string(), static_cast<std::size_t>(length_bytes)).value_or("");
+  if (bytes.size() < static_cast<std::size_t>(length_bytes)) {
     return failure(fmt::format("'{}' is no safetensors file: it has {} bytes", path.string(),
                                std::max<std::int64_t>(size, 0)));
   }
@@ -56,10 +56,12 @@ Result<Header> read_header(const fs::path& path) {
     return failure(fmt::format("the header of '{}' has {} bytes; at most {} are read",
                                path.string(), length, longest_header));
   }
-  std::string text(static_cast<std::size_t>(length), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(text.size()))) {
+  const std::size_t end = static_cast<std::size_t>(length_bytes) + static_cast<std::size_t>(length);
+  std::string text = read_file_start(path.string(), end).value_or("");
+  if (text.size() < end) {
     return failure(fmt::format("cannot read the header of '{}'", path.string()));
   }
+  text.erase(0, static_cast<std::size_t>(length_bytes));
   return Header{
       std::make_shared<const SourceText>(SourceText{path.string() + " (header)", std::move(text)}),
       size - length_bytes - static_cast<std::int64_t>(length)};

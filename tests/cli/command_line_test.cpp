@@ -97,6 +97,42 @@ TEST_CASE("a synonym stands for a choice of its option, and no name is given twi
   }
 }
 
+TEST_CASE("an option that may stand alone takes each of its values, and no model's name") {
+  int optional_values = 0;
+  for (const OptionSpec& option : option_table()) {
+    if (option.alone.empty()) continue;
+    ++optional_values;
+    CAPTURE(option.name);
+    CommandSpec command = test_command();
+    command.options = {option.name};
+    const std::string dashed = "--" + std::string(option.name);
+    const auto value_of = [&](const std::string& next) {
+      const auto parsed = parse_arguments(command, std::vector<std::string>{dashed, next});
+      REQUIRE(parsed);
+      CHECK(parsed->positionals().empty() == (parsed->text(option.name) == next));
+      return parsed->text(option.name);
+    };
+    REQUIRE_FALSE(option.words.empty());
+    for (const std::string_view word : option.words) {
+      const std::string value = word == any_number    ? "16"
+                                : word.ends_with('=') ? std::string(word) + "x"
+                                                      : std::string(word);
+      CHECK(value_of(value) == value);
+      CHECK(value_of(value + ",more=1") == value + ",more=1");
+      if (!word.ends_with('=') && word != any_number) {
+        CHECK(value_of(value + "net") == std::string(option.alone));
+      }
+    }
+    CHECK(value_of("alexnet") == std::string(option.alone));
+    CHECK(value_of("4chan.yaml") == std::string(option.alone));
+    // It means what it does where it stands last.
+    const auto last = parse_arguments(command, std::vector<std::string>{"alexnet", dashed});
+    REQUIRE(last);
+    CHECK(last->text(option.name) == std::string(option.alone));
+  }
+  CHECK(optional_values == 4);
+}
+
 TEST_CASE("stdin, short options and repeated assignments") {
   const auto arguments = parse({"-", "-o", "plan.yaml", "--set", "width=0.5", "--set=depth=a=b"});
   REQUIRE(arguments);

@@ -150,6 +150,10 @@ TEST_CASE("what training scripts do to save memory saves it in the order of its 
              compiled = checked_gpt2({"--chunked-loss", "8,compiled"});
   CHECK(tensors(eager) < tensors(whole));
   CHECK(tensors(compiled) < tensors(eager));
+  const json four = checked_gpt2({"--chunked-loss", "4"});
+  CHECK(tensors(four) > tensors(eager));
+  CHECK(tensors(four) < tensors(whole));
+  CHECK(four == checked_gpt2({"--chunked-loss=4"}));
   const json moved = checked_gpt2({"--chunked-loss", "8,compiled", "--offload-activations"});
   CHECK(tensors(moved) < tensors(compiled));
   // What leaves the card arrives on the host.
@@ -171,6 +175,7 @@ TEST_CASE("what training scripts do to save memory is refused where there is not
   };
   CHECK(gpt2_refusal({"--chunked-loss", "8", "--mode", "inference"}) ==
         "<command line>: error: an inference has no use for a loss in chunks\n");
+  CHECK(gpt2_refusal({"--chunked-loss", "0"}) == gpt2_refusal({"--chunked-loss=0"}));
   CHECK(gpt2_refusal({"--optimizer-in-backward", "--accumulation", "2"}) ==
         "<command line>: error: an optimizer in backward steps at each micro-batch: it does not "
         "accumulate\n");

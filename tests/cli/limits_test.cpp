@@ -130,7 +130,7 @@ TEST_CASE("without memory for the answer the program says so") {
 inputs:
   x: {shape: [batch, 8]}
 layers:
-  - relu: {repeat: 300000}
+  - linear: {features: 8, repeat: 20000}
 )");
   const Outcome outcome =
       stowage_program({"check", deep, "--gpu", "rtx3090"}, {.address_space = 64_MiB});

@@ -100,6 +100,37 @@ TEST_CASE("a pool that leaves the libraries no room says how it fails and what w
   CHECK(outcome.out.substr(outcome.out.find("does not fit")) == verdict);
 }
 
+TEST_CASE("a pool is no larger than the card, whether the step fits in it or not") {
+  for (const char* const batch : {"64", "4096", "1000000"}) {
+    CAPTURE(batch);
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{},
+          {"--memory-growth"},
+          {"--virtual-gpus", "2", "--memory-limit", "300MiB"}}) {
+      std::vector<std::string> words{"check",     "mnist-cnn",  "--gpu-memory", "1GiB",
+                                     "--runtime", "tensorflow", "--context",    "256MiB",
+                                     "--batch",   batch};
+      words.insert(words.end(), more.begin(), more.end());
+      const Outcome table = stowage_program(words);
+      words.insert(words.end(), {"--format", "json"});
+      const Outcome outcome = stowage_program(words);
+      REQUIRE(outcome.exit_code < 2);
+      const json report = json::parse(outcome.out);
+      std::int64_t pools = 0;
+      for (const json& device : report["allocator"]["logical_devices"]) {
+        CHECK(device["limit_bytes"] <= 768 * mebibyte);
+        CHECK(device["used_bytes"] <= device["pool_bytes"]);
+        CHECK(device["pool_bytes"] <= device["limit_bytes"]);
+        pools += device["pool_bytes"].get<std::int64_t>();
+      }
+      CHECK(pools <= 768 * mebibyte);
+      const bool failed = !report["allocator"]["failure"].is_null();
+      CHECK(failed ==
+            (table.out.find("TensorFlow's pools, when the step failed:\n") != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("batch counts the samples of all virtual GPUs") {
   const auto largest = [](std::vector<std::string> more) {
     std::vector<std::string> words{"batch",     "mlp",        "--gpu",          "gtx960",

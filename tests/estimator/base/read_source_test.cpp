@@ -90,4 +90,17 @@ TEST_CASE("a pipe is read to its end, and given up where nothing is written to i
   writer.join();
 }
 
+TEST_CASE("the start of a file is read, and of what is no regular file nothing") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("main", "0123456789");
+  CHECK(read_file_start(path, 4) == "0123");
+  CHECK(read_file_start(path, 64) == "0123456789");
+  CHECK(read_file_start(folder.file("empty", ""), 64) == "");
+  CHECK_FALSE(read_file_start(folder.path("absent"), 64).has_value());
+  CHECK_FALSE(read_file_start(folder.path(), 64).has_value());
+  CHECK_FALSE(read_file_start(pipe_in(folder), 64).has_value());
+  CHECK_FALSE(read_file_start("/dev/zero", 64).has_value());
+  CHECK_FALSE(read_file_start("-", 64).has_value());
+}
+
 }  // namespace stowage

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -139,6 +140,22 @@ TEST_CASE("the cache is where huggingface_hub's variables say") {
   CHECK(environment_cache() == "/older");
   const SetVariable with_cache("HF_HUB_CACHE", "/newer");
   CHECK(environment_cache() == "/newer");
+}
+
+TEST_CASE("a pipe in the place of a reference or a configuration is not waited for") {
+  const testing::TemporaryFolder folder;
+  const fs::path cache = folder.path();
+  const fs::path repository = cache / "models--org--net";
+  fs::create_directories(repository / "refs");
+  REQUIRE(mkfifo((repository / "refs" / "main").c_str(), 0600) == 0);
+  CHECK(refusal("org/net", cache).find("error: 'org/net' is not in the Hugging Face cache") == 0);
+  fs::remove(repository / "refs" / "main");
+  const CachedRepository whole(cache, "models--org--net");
+  whole.reference("main", "abc");
+  whole.snapshot("abc");
+  REQUIRE(mkfifo((repository / "snapshots" / "abc" / "config.json").c_str(), 0600) == 0);
+  CHECK(refusal("org/net", cache).find("has 'org/net', but no config.json of it") !=
+        std::string::npos);
 }
 
 }  // namespace stowage

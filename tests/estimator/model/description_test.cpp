@@ -340,16 +340,32 @@ TEST_CASE("bombs of layers that are left out, or of blocks that double, are refu
     const std::string inner = "b" + std::to_string(i - 1);
     text += "  b" + std::to_string(i) + ": {layers: [" + inner + ", " + inner + "]}\n";
   }
-  CHECK(refusal(text + "layers: [b40]\n").find("the model has more than 2000000 layers") !=
+  CHECK(refusal(text + "layers: [b40]\n").find("the model has more than 130000 layers") !=
         std::string::npos);
   CHECK(
       refusal(head +
               "blocks: {b: {layers: [relu, relu: {repeat: 1000}]}}\nlayers: [b: {repeat: 1000000}]")
-          .find("net.yaml:4:10: error: the model has more than 2000000 layers") !=
+          .find("net.yaml:4:10: error: the model has more than 130000 layers") !=
       std::string::npos);
+  // A hundred bytes may not become gigabytes: the first repetition too many is the place.
+  CHECK(refusal(head + "layers: [linear: {features: 4, repeat: 500000}]") ==
+        "net.yaml:3:10: error: the model has more than 130000 layers\n"
+        "  layers: [linear: {features: 4, repeat: 500000}]\n"
+        "           ^~~~~~\n"
+        "  every layer of every repetition and of every instance of a block counts\n");
+  CHECK(
+      refusal(head + "blocks: {b: {layers: [relu: {repeat: 400}]}}\nlayers: [b: {repeat: 400}]") ==
+      "net.yaml:3:23: error: the model has more than 130000 layers\n"
+      "  blocks: {b: {layers: [relu: {repeat: 400}]}}\n"
+      "                        ^~~~\n"
+      "  every layer of every repetition and of every instance of a block counts\n");
+  std::string written = head + "layers:\n";
+  for (int i = 0; i <= 130'000; ++i) written += "  - relu\n";
+  CHECK(refusal(written).find("net.yaml:130004:5: error: the model has more than 130000 layers") ==
+        0);
   // The inputs of a dense chain grow with the square of its length.
   CHECK(refusal(head + "layers: [concat: {name: d, repeat: 1000000, dense: true}]")
-            .find("net.yaml:3:10: error: the model has more than 2000000 layers") !=
+            .find("net.yaml:3:10: error: the model has more than 130000 layers") !=
         std::string::npos);
 }
 

@@ -10,6 +10,7 @@
 #include "estimator/base/cure.hpp"
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
+#include "estimator/onnx/constant_weights.hpp"
 #include "estimator/onnx/exporter_rewrites.hpp"
 #include "estimator/onnx/first_concats.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
@@ -72,6 +73,7 @@ class ModelMaker {
     auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
+    make_constant_weights_initialisers(file_.graph, is_of_pytorch());
     if (is_of_pytorch()) note_joints(restore_first_concats(file_.graph));
     Translation translation(file_.graph, inputs->symbols, file_head_.argument);
     translation.fixed_batch = inputs->fixed_batch;

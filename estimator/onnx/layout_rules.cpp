@@ -129,6 +129,12 @@ bool translate_split(Translation& translation, const OnnxNode& node) {
   const std::int64_t axis = node.integer("axis", 0);
   const auto place = axis_in(axis, x.rank());
   if (!place || parts < 1) return false;
+  const Affine extent = x.type.shape[*place];
+  const bool is_checked = !sizes.empty() && extent.is_constant();
+  if (is_checked && !split_sizes(node, translation.inputs(node), extent.constant)) {
+    translation.refuse("its parts do not add up to " + extent.to_string());
+    return false;
+  }
   if (parts == 1) {
     translation.set_output(node, x);
     return true;

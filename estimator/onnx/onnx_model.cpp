@@ -49,15 +49,24 @@ Result<OnnxFile> read_whole(const FileHead& file_head) {
   auto source = file_head.text ? Result<ByteSource>(ByteSource(file_head.text))
                                : ByteSource::open(file_head.argument, file_head.size);
   if (!source) return tl::unexpected(std::move(source.error()));
+  const auto at_byte = [&](const BrokenFile& broken, std::string hint) {
+    return failure(of_file(file_head.argument,
+                           fmt::format("byte {}: {}", broken.offset(), broken.what()),
+                           std::move(hint)));
+  };
+  OnnxFile file;
   try {
-    OnnxFile file = read_onnx_file(*source);
-    inline_functions(file);
-    return file;
+    file = read_onnx_file(*source);
   } catch (const BrokenFile& broken) {
-    return failure(
-        of_file(file_head.argument, fmt::format("byte {}: {}", broken.offset(), broken.what()),
-                "is the file whole? onnx.checker.check_model says what else may be wrong with it"));
+    return at_byte(
+        broken, "is the file whole? onnx.checker.check_model says what else may be wrong with it");
   }
+  try {
+    inline_functions(file);
+  } catch (const BrokenFile& broken) {
+    return at_byte(broken, "");
+  }
+  return file;
 }
 
 class ModelMaker {

@@ -24,6 +24,7 @@ namespace {
 constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 
+const std::string untyped_output = text_field(12, text_field(1, "y"));
 const std::string flat_input = value(11, "x", {"batch", "4"});
 const std::string relu_of_input =
     node("Relu", {"x"}, {"y"}) + flat_input + value(12, "y", {"batch", "4"});
@@ -43,7 +44,7 @@ std::string answer_to(const std::string& graph, const std::string& functions = "
 // `target`, of constants alone, becomes the shape of a Reshape of x.
 std::string reshaped_by(const std::string& constants) {
   return answer_to(constants + node("Reshape", {"x", "target"}, {"y"}) + flat_input +
-                   value(12, "y", {"batch", "4"}));
+                   untyped_output);
 }
 
 const std::string read_relu = "  - relu: {name: Relu_y, from: x}\n";
@@ -58,6 +59,10 @@ std::string of_node(const std::string& op, const std::string& output, const std:
 std::string function(const std::string& name, const std::string& nodes, const std::string& output) {
   return text_field(25, text_field(1, name) + text_field(4, "a") + text_field(5, output) + nodes +
                             text_field(10, "d"));
+}
+std::string in_function(std::string node) {
+  node[0] = '\x3a';  // the field 7 of a function, not 1 of a graph
+  return node;
 }
 std::string call_of(const std::string& name, const std::string& from, const std::string& to) {
   return text_field(1, from) + text_field(2, to) + text_field(4, name) + text_field(7, "d");
@@ -85,11 +90,9 @@ TEST_CASE("a permutation names each axis once") {
 }
 
 TEST_CASE("a permutation of an activation is checked too") {
-  const std::string graph = node("Transpose", {"x"}, {"y"}, integers_attribute("perm", {0, 0})) +
-                            flat_input + value(12, "y", {"batch", "4"});
-  CHECK(answer_to(graph) ==
-        "net.onnx: error: the catalogue cannot express Transpose of this model\n"
-        "  node 'Transpose_y' (Transpose): its perm [0, 0] is not a permutation of 2 axes\n");
+  CHECK(answer_to(node("Transpose", {"x"}, {"y"}, integers_attribute("perm", {0, 0})) + flat_input +
+                  untyped_output) ==
+        of_node("Transpose", "y", "its perm [0, 0] is not a permutation of 2 axes"));
 }
 
 TEST_CASE("a weight of one axis that is made a matrix and transposed is read as one") {
@@ -110,11 +113,8 @@ TEST_CASE("numbers that do not broadcast to the result are not read") {
     CHECK(reshaped_by(node(op, {"a", "b"}, {"target"}) + long_table + short_table) ==
           unknown_shape);
   }
-  CHECK(reshaped_by(node("Identity", {"b", "one"}, {"target"}) + short_table +
-                    integers("one", {1})) != read_relu);
-  CHECK(reshaped_by(node("Add", {"a", "b"}, {"target"}) + long_table + short_table)
-            .starts_with(of_node("Add", "target", "")
-                             .substr(0, std::string_view("net.onnx: error: node").size())));
+  CHECK(reshaped_by(node("Identity", {"b", "a"}, {"target"}) + long_table + integers("b", {1})) ==
+        unknown_shape);
 }
 
 TEST_CASE("negative extents make no tensor") {
@@ -134,7 +134,6 @@ TEST_CASE("slices have steps, and one range an axis") {
                        integers("e", std::vector<std::int64_t>(axes.size(), end)) +
                        integers("a", axes) + integers("t", steps));
   };
-  const std::string whole = "the graph";
   CHECK(sliced(1, 3, {0}, {1}).find("error") != 0);
   CHECK(sliced(1, 3, {0}, {0}) == of_node("Slice", "target", "its step is 0"));
   CHECK(sliced(1, 3, {1}, {1}) == of_node("Slice", "target", "its axis 1 is out of range"));
@@ -169,7 +168,8 @@ TEST_CASE("parts of a Split add up") {
   CHECK(split({2, 2}).find("error") == std::string::npos);
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
            {highest, highest}, {-1, 5}, {2, 3}, {lowest, 2}, {4, highest}}) {
-    CHECK(split(sizes).find("error") != std::string::npos);
+    CAPTURE(sizes[0]);
+    CHECK(split(sizes) == of_node("Split", "target", "its parts do not add up to 4"));
   }
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("folding computes a bounded count of numbers") {
 
 TEST_CASE("calls of functions are written out up to a bound") {
   const std::string numbers = integers_attribute("numbers", std::vector<std::int64_t>(4000, 7));
-  const std::string big = function("big", node("Relu", {"a"}, {"b"}, numbers), "b");
+  const std::string big = function("big", in_function(node("Relu", {"a"}, {"b"}, numbers)), "b");
   const auto calls = [](const std::string& name, const std::string& last, int count) {
     std::string nodes = text_field(1, call_of(name, "x", "y1"));
     for (int i = 1; i < count; ++i) {
@@ -235,7 +235,7 @@ TEST_CASE("calls of functions are written out up to a bound") {
   CHECK(refused.find("its functions, written out, have more than 2000000 names and numbers") !=
         std::string::npos);
   // Each level calls the one below it twice.
-  std::string doubling = function("f0", node("Relu", {"a"}, {"b"}), "b");
+  std::string doubling = function("f0", in_function(node("Relu", {"a"}, {"b"})), "b");
   for (int i = 1; i < 30; ++i) {
     const std::string below = "f" + std::to_string(i - 1);
     doubling += function(

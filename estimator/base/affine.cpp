@@ -25,15 +25,17 @@ void throw_not_affine(Affine a, Affine b) {
 
 bool divides(Affine b, Affine a) {
   if (b.slope == 0) {
-    return b.constant != 0 && a.constant % b.constant == 0 && a.slope % b.constant == 0;
+    return b.constant != 0 && checked_remainder(a.constant, b.constant) == 0 &&
+           checked_remainder(a.slope, b.constant) == 0;
   }
   // a must be a constant multiple of b.
-  return a.slope % b.slope == 0 && a == Affine(a.slope / b.slope) * b;
+  return checked_remainder(a.slope, b.slope) == 0 &&
+         a == Affine(checked_divide(a.slope, b.slope)) * b;
 }
 
 Affine quotient(Affine a, Affine b) {
-  if (b.slope == 0) return {a.constant / b.constant, a.slope / b.constant};
-  return a.slope / b.slope;
+  if (b.slope != 0) return checked_divide(a.slope, b.slope);
+  return {checked_divide(a.constant, b.constant), checked_divide(a.slope, b.constant)};
 }
 
 }  // namespace stowage

@@ -55,8 +55,10 @@ inline constexpr Affine batch_symbol{0, 1};
       checked_multiply(a.constant, b.constant),
       checked_add(checked_multiply(a.slope, b.constant), checked_multiply(a.constant, b.slope))};
 }
-/// True where a == q * b for an integer (or affine) q; then `quotient` gives q.
+/// True where a == q * b for an integer (or affine) q; then `quotient` gives q. Throws
+/// ArithmeticOverflow where q * b has a constant that leaves the 64-bit range.
 [[nodiscard]] bool divides(Affine b, Affine a);
-[[nodiscard]] Affine quotient(Affine a, Affine b);  ///< precondition: divides(b, a)
+/// Precondition: divides(b, a). Throws ArithmeticOverflow: the lowest integer by -1.
+[[nodiscard]] Affine quotient(Affine a, Affine b);
 
 }  // namespace stowage

@@ -38,6 +38,16 @@ class ArithmeticOverflow : public std::overflow_error {
   if (__builtin_mul_overflow(a, b, &result)) throw_overflow(a, '*', b);
   return result;
 }
+/// Rounded towards zero. Throws on division by zero, and on the lowest integer by -1.
+[[nodiscard]] inline std::int64_t checked_divide(std::int64_t a, std::int64_t b) {
+  if (b == 0 || (b == -1 && a == INT64_MIN)) throw_overflow(a, '/', b);
+  return a / b;
+}
+/// The remainder of checked_divide, with the sign of `a`. Throws on division by zero.
+[[nodiscard]] inline std::int64_t checked_remainder(std::int64_t a, std::int64_t b) {
+  if (b == 0) throw_overflow(a, '%', b);
+  return b == -1 ? 0 : a % b;
+}
 
 class Bytes {
  public:

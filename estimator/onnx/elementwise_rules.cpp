@@ -305,30 +305,8 @@ bool translate_where(Translation& translation, const OnnxNode& node) {
   return made.has_value();
 }
 
-OnnxTensor tensor_of_attributes(const OnnxNode& node) {
-  if (const OnnxAttribute* value = node.find("value"); value != nullptr && value->tensor) {
-    return *value->tensor;
-  }
-  OnnxTensor tensor{.has_numbers = true};
-  for (const OnnxAttribute& attribute : node.attributes) {
-    if (attribute.name == "value_int") tensor.integers = {attribute.integer};
-    if (attribute.name == "value_ints") tensor.integers = attribute.integers;
-    if (attribute.name == "value_float") tensor.reals = {attribute.real};
-    if (attribute.name == "value_floats") tensor.reals = attribute.reals;
-    const bool is_list = attribute.name.ends_with('s');
-    const bool is_real = attribute.name.starts_with("value_float");
-    if (!attribute.name.starts_with("value_")) continue;
-    tensor.type = static_cast<int>(is_real ? OnnxType::float32 : OnnxType::int64);
-    if (is_list) {
-      tensor.dims = {
-          static_cast<std::int64_t>(std::max(tensor.integers.size(), tensor.reals.size()))};
-    }
-  }
-  return tensor;
-}
-
 bool translate_constant(Translation& translation, const OnnxNode& node) {
-  const OnnxTensor tensor = tensor_of_attributes(node);
+  const OnnxTensor tensor = tensor_of_constant(node);
   const auto type = data_type_of(tensor.type);
   if (!type) {
     translation.refuse("there is no such number format in the catalogue");

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <functional>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/onnx_value.hpp"
 
 namespace stowage {
@@ -16,87 +17,109 @@ namespace {
 using Inputs = std::vector<const OnnxValue*>;
 using Numbers = std::vector<Affine>;
 
-// For each element of `to`, the element of `from` that is broadcast to it.
-std::size_t source_of(std::size_t element, const std::vector<std::int64_t>& to,
-                      const std::vector<std::int64_t>& from) {
-  std::size_t source = 0;
-  std::size_t stride = 1;
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto extent = static_cast<std::size_t>(to[to.size() - 1 - i]);
-    const std::size_t place = element % extent;
-    element /= extent;
-    if (i >= from.size()) continue;
-    const auto own = static_cast<std::size_t>(from[from.size() - 1 - i]);
-    if (own != 1) source += place * stride;
-    stride *= own;
-  }
-  return source;
-}
-
+// The numbers, broadcast to a shape of `count` elements. nullopt: they do not broadcast to it.
 template <typename Number>
-std::vector<Number> spread(const std::vector<Number>& numbers, const Shape& from, const Shape& to,
-                           std::size_t count) {
-  const auto wide = at_batch(to, 1);
-  const auto own = at_batch(from, 1);
+std::optional<std::vector<Number>> spread(const std::vector<Number>& numbers, const Shape& from,
+                                          const Shape& to, std::size_t count) {
+  if (count == 0) return std::vector<Number>();
+  if (from == to && numbers.size() == count) return numbers;
+  if (from.size() > to.size()) return std::nullopt;
+  std::vector<std::size_t> strides(to.size());  // 0: the axis is repeated
+  std::size_t stride = 1;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Affine own = from[from.size() - 1 - i];
+    const Affine wide = to[to.size() - 1 - i];
+    if (own == Affine(1)) continue;
+    if (own != wide) return std::nullopt;
+    strides[to.size() - 1 - i] = stride;
+    stride *= static_cast<std::size_t>(own.constant);
+  }
+  if (numbers.size() != stride) return std::nullopt;
   std::vector<Number> all;
   all.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) all.push_back(numbers[source_of(i, wide, own)]);
+  std::vector<std::int64_t> place(to.size());
+  std::size_t source = 0;
+  while (all.size() < count) {
+    all.push_back(numbers[source]);
+    for (std::size_t axis = to.size(); axis-- > 0;) {
+      source += strides[axis];
+      if (++place[axis] < to[axis].constant) break;
+      source -= strides[axis] * static_cast<std::size_t>(to[axis].constant);
+      place[axis] = 0;
+    }
+  }
   return all;
 }
 
-// 1, 0, or nullopt: it depends on the batch.
-std::optional<bool> compared(std::string_view op, Affine a, Affine b) {
-  if (op == "Equal") {
-    if (a == b) return true;
-    if (a.is_constant() && b.is_constant()) return false;
-    // A size that grows with the batch is never -1 or 0, which exporters compare with.
-    return false;
-  }
+using MaybeNumber = std::optional<Affine>;
+
+// A comparison of numbers that do not depend on the batch; nullopt: one does.
+template <typename Compare>
+MaybeNumber compared(Affine a, Affine b, Compare compare) {
   if (!a.is_constant() || !b.is_constant()) return std::nullopt;
-  if (op == "Less") return a.constant < b.constant;
-  if (op == "LessOrEqual") return a.constant <= b.constant;
-  if (op == "Greater") return a.constant > b.constant;
-  if (op == "GreaterOrEqual") return a.constant >= b.constant;
-  if (op == "And") return a.constant != 0 && b.constant != 0;
-  if (op == "Or") return a.constant != 0 || b.constant != 0;
-  if (op == "Xor") return (a.constant != 0) != (b.constant != 0);
+  return Affine(compare(a.constant, b.constant) ? 1 : 0);
+}
+
+MaybeNumber divided(Affine a, Affine b) {
+  if (b == Affine(0)) return std::nullopt;
+  if (divides(b, a)) return quotient(a, b);
+  if (a.is_constant() && b.is_constant()) return Affine(checked_divide(a.constant, b.constant));
   return std::nullopt;
 }
 
-std::optional<Affine> calculated(std::string_view op, Affine a, Affine b) {
-  if (op == "Add") return a + b;
-  if (op == "Sub") return a - b;
-  if (op == "Mul") return a * b;
-  if (op == "Div") {
-    if (b == Affine(0)) return std::nullopt;
-    if (divides(b, a)) return quotient(a, b);
-    if (a.is_constant() && b.is_constant()) return Affine(a.constant / b.constant);
-    return std::nullopt;
-  }
-  if (op == "Mod" && a.is_constant() && b.is_constant() && b.constant > 0) {
-    const std::int64_t rest = a.constant % b.constant;
-    return Affine(rest < 0 ? rest + b.constant : rest);
-  }
-  if (op == "Min" || op == "Max") {
-    if (a == b) return a;
-    const bool comparable = a.slope == b.slope;
-    if (!comparable) return std::nullopt;
-    return (a.constant < b.constant) == (op == "Min") ? a : b;
-  }
-  if (const auto truth = compared(op, a, b)) return Affine(*truth ? 1 : 0);
-  return std::nullopt;
+MaybeNumber remainder_of(Affine a, Affine b) {
+  if (!a.is_constant() || !b.is_constant() || b.constant <= 0) return std::nullopt;
+  const std::int64_t rest = checked_remainder(a.constant, b.constant);
+  return Affine(rest < 0 ? rest + b.constant : rest);
 }
 
-std::optional<double> calculated_real(std::string_view op, double a, double b) {
-  if (op == "Add") return a + b;
-  if (op == "Sub") return a - b;
-  if (op == "Mul") return a * b;
-  if (op == "Div") return a / b;
-  if (op == "Pow") return std::pow(a, b);
-  if (op == "Min") return std::min(a, b);
-  if (op == "Max") return std::max(a, b);
-  return std::nullopt;
+MaybeNumber extreme(Affine a, Affine b, bool least) {
+  if (a == b) return a;
+  if (a.slope != b.slope) return std::nullopt;
+  return (a.constant < b.constant) == least ? a : b;
 }
+
+struct IntegerFold {
+  std::string_view op;
+  MaybeNumber (*apply)(Affine, Affine);
+};
+
+constexpr std::array<IntegerFold, 15> integer_folds{{
+    {"Add", [](Affine a, Affine b) -> MaybeNumber { return a + b; }},
+    {"Sub", [](Affine a, Affine b) -> MaybeNumber { return a - b; }},
+    {"Mul", [](Affine a, Affine b) -> MaybeNumber { return a * b; }},
+    {"Div", divided},
+    {"Mod", remainder_of},
+    {"Min", [](Affine a, Affine b) { return extreme(a, b, true); }},
+    {"Max", [](Affine a, Affine b) { return extreme(a, b, false); }},
+    // A size that grows with the batch is never -1 or 0, which exporters compare with.
+    {"Equal", [](Affine a, Affine b) -> MaybeNumber { return Affine(a == b ? 1 : 0); }},
+    {"Less", [](Affine a, Affine b) { return compared(a, b, std::less<>()); }},
+    {"LessOrEqual", [](Affine a, Affine b) { return compared(a, b, std::less_equal<>()); }},
+    {"Greater", [](Affine a, Affine b) { return compared(a, b, std::greater<>()); }},
+    {"GreaterOrEqual", [](Affine a, Affine b) { return compared(a, b, std::greater_equal<>()); }},
+    {"And", [](Affine a, Affine b) { return compared(a, b, std::logical_and<>()); }},
+    {"Or", [](Affine a, Affine b) { return compared(a, b, std::logical_or<>()); }},
+    {"Xor",
+     [](Affine a, Affine b) {
+       return compared(a, b, [](auto x, auto y) { return (x != 0) != (y != 0); });
+     }},
+}};
+
+struct RealFold {
+  std::string_view op;
+  double (*apply)(double, double);
+};
+
+constexpr std::array<RealFold, 7> real_folds{{
+    {"Add", [](double a, double b) { return a + b; }},
+    {"Sub", [](double a, double b) { return a - b; }},
+    {"Mul", [](double a, double b) { return a * b; }},
+    {"Div", [](double a, double b) { return a / b; }},
+    {"Pow", [](double a, double b) { return std::pow(a, b); }},
+    {"Min", [](double a, double b) { return std::min(a, b); }},
+    {"Max", [](double a, double b) { return std::max(a, b); }},
+}};
 
 std::optional<double> function_of(std::string_view op, double x) {
   if (op == "Sqrt") return std::sqrt(x);
@@ -113,21 +136,24 @@ std::optional<double> function_of(std::string_view op, double x) {
 void fold_pairs(const OnnxNode& node, const Inputs& inputs, std::size_t count, OnnxValue& result) {
   const OnnxValue& a = *inputs[0];
   const OnnxValue& b = *inputs[1];
-  if (!a.integers.empty() && !b.integers.empty()) {
-    const Numbers left = spread(a.integers, a.type.shape, result.type.shape, count);
-    const Numbers right = spread(b.integers, b.type.shape, result.type.shape, count);
+  const Shape& shape = result.type.shape;
+  const auto of_integers = std::ranges::find(integer_folds, node.op, &IntegerFold::op);
+  const auto of_reals = std::ranges::find(real_folds, node.op, &RealFold::op);
+  if (!a.integers.empty() && !b.integers.empty() && of_integers != integer_folds.end()) {
+    const auto left = spread(a.integers, a.type.shape, shape, count);
+    const auto right = spread(b.integers, b.type.shape, shape, count);
+    if (!left || !right) return;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto number = calculated(node.op, left[i], right[i]);
+      const auto number = of_integers->apply((*left)[i], (*right)[i]);
       if (!number) return result.integers.clear();
       result.integers.push_back(*number);
     }
-  } else if (!a.reals.empty() && !b.reals.empty()) {
-    const auto left = spread(a.reals, a.type.shape, result.type.shape, count);
-    const auto right = spread(b.reals, b.type.shape, result.type.shape, count);
+  } else if (!a.reals.empty() && !b.reals.empty() && of_reals != real_folds.end()) {
+    const auto left = spread(a.reals, a.type.shape, shape, count);
+    const auto right = spread(b.reals, b.type.shape, shape, count);
+    if (!left || !right) return;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto number = calculated_real(node.op, left[i], right[i]);
-      if (!number) return result.reals.clear();
-      result.reals.push_back(*number);
+      result.reals.push_back(of_reals->apply((*left)[i], (*right)[i]));
     }
   }
 }
@@ -135,13 +161,15 @@ void fold_pairs(const OnnxNode& node, const Inputs& inputs, std::size_t count, O
 void fold_choice(const Inputs& inputs, std::size_t count, OnnxValue& result) {
   const OnnxValue& condition = *inputs[0];
   if (condition.integers.empty()) return;
-  const Numbers truth = spread(condition.integers, condition.type.shape, result.type.shape, count);
+  const Shape& shape = result.type.shape;
+  const auto truth = spread(condition.integers, condition.type.shape, shape, count);
   const auto choose = [&](const auto& a, const auto& b, auto& into) {
-    if (a.empty() || b.empty()) return;
-    const auto left = spread(a, inputs[1]->type.shape, result.type.shape, count);
-    const auto right = spread(b, inputs[2]->type.shape, result.type.shape, count);
+    if (!truth || a.empty() || b.empty()) return;
+    const auto left = spread(a, inputs[1]->type.shape, shape, count);
+    const auto right = spread(b, inputs[2]->type.shape, shape, count);
+    if (!left || !right) return;
     for (std::size_t i = 0; i < count; ++i) {
-      into.push_back(truth[i] != Affine(0) ? left[i] : right[i]);
+      into.push_back((*truth)[i] != Affine(0) ? (*left)[i] : (*right)[i]);
     }
   };
   choose(inputs[1]->integers, inputs[2]->integers, result.integers);
@@ -173,17 +201,19 @@ void fold_reduction(const OnnxNode& node, const OnnxValue& from, OnnxValue& resu
                               : node.op == "ReduceMax" ? "Max"
                               : node.op == "ReduceMin" ? "Min"
                                                        : "";
+  const auto pair = std::ranges::find(integer_folds, op, &IntegerFold::op);
+  if (pair == integer_folds.end()) return;
   Affine total = from.integers[0];
   for (std::size_t i = 1; i < from.integers.size(); ++i) {
-    const auto next = calculated(op, total, from.integers[i]);
+    const auto next = pair->apply(total, from.integers[i]);
     if (!next) return;
     total = *next;
   }
-  if (!op.empty()) result.integers = {total};
+  result.integers = {total};
 }
 
 // [from, to) by steps: the shape is known where the numbers are.
-std::optional<OnnxValue> fold_range(const Inputs& inputs) {
+std::optional<OnnxValue> fold_range(const Inputs& inputs, FoldingBudget& budget) {
   if (inputs.size() != 3) return std::nullopt;
   const auto first = inputs[0]->scalar();
   const auto last = inputs[1]->scalar();
@@ -192,39 +222,41 @@ std::optional<OnnxValue> fold_range(const Inputs& inputs) {
   if (!first || !step) return std::nullopt;
   if (!last) {  // up to the batch
     const bool plain = *first == 0 && *step == 1 && inputs[1]->integers.size() == 1;
-    if (!plain) return std::nullopt;
+    if (!plain || inputs[1]->integers[0].slope < 1) return std::nullopt;
     return constant_value({Shape{inputs[1]->integers[0]}, type.type});
   }
   constexpr double most = 1e9;
   const double count = std::ceil((*last - *first) / *step);
   if (!(count >= 0 && count < most)) return std::nullopt;
-  OnnxValue result = constant_value({Shape{Affine(static_cast<std::int64_t>(count))}, type.type});
-  if (is_floating_point(type.type) || count > static_cast<double>(most_kept_numbers)) return result;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
-    result.integers.emplace_back(static_cast<std::int64_t>(*first) +
-                                 i * static_cast<std::int64_t>(*step));
+  const auto elements = static_cast<std::int64_t>(count);
+  OnnxValue result = constant_value({Shape{Affine(elements)}, type.type});
+  const auto start = inputs[0]->integer();
+  const auto stride = inputs[2]->integer();
+  const auto kept = small_count(result.type.shape);
+  if (is_floating_point(type.type) || !start || !stride || !kept || !budget.take(*kept)) {
+    return result;
+  }
+  for (std::int64_t i = 0; i < elements; ++i) {
+    result.integers.emplace_back(checked_add(*start, checked_multiply(i, *stride)));
   }
   return result;
 }
 
-std::optional<OnnxValue> fold_split(const OnnxNode& node, const Inputs& inputs,
-                                    std::size_t output) {
+std::vector<OnnxValue> fold_split(const OnnxNode& node, const Inputs& inputs,
+                                  FoldingBudget& budget) {
   const OnnxValue& from = *inputs[0];
-  if (from.rank() != 1 || !is_known(from)) return std::nullopt;
-  std::vector<std::int64_t> sizes = node.integers("split");
-  if (sizes.empty() && inputs.size() > 1) sizes = inputs[1]->numbers().value_or(sizes);
-  const auto total = static_cast<std::int64_t>(from.integers.size());
-  const auto parts = static_cast<std::int64_t>(node.outputs.size());
-  if (parts > total) return std::nullopt;
-  if (sizes.empty() && parts > 0 && total % parts == 0)
-    sizes.assign(node.outputs.size(), total / parts);
-  if (output >= sizes.size()) return std::nullopt;
-  const std::int64_t first = std::accumulate(
-      sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(output), std::int64_t{0});
-  if (first < 0 || sizes[output] < 0 || first + sizes[output] > total) return std::nullopt;
-  return constant_value(
-      {Shape{Affine(sizes[output])}, from.type.type},
-      Numbers(from.integers.begin() + first, from.integers.begin() + first + sizes[output]));
+  const std::size_t count = from.integers.size();
+  if (from.rank() != 1 || small_count(from.type.shape) != count || !budget.take(count)) return {};
+  const auto sizes = split_sizes(node, inputs, static_cast<std::int64_t>(count));
+  if (!sizes) return {};
+  std::vector<OnnxValue> parts;
+  auto next = from.integers.begin();
+  for (const std::int64_t size : *sizes) {
+    parts.push_back(
+        constant_value({Shape{Affine(size)}, from.type.type}, Numbers(next, next + size)));
+    next += size;
+  }
+  return parts;
 }
 
 bool is_rearrangement(std::string_view op) {
@@ -239,12 +271,11 @@ void fold_numbers(const OnnxNode& node, const Inputs& inputs, std::size_t count,
   if (node.op == "Where" && inputs.size() == 3) return fold_choice(inputs, count, result);
   if (node.op.starts_with("Reduce")) return fold_reduction(node, first, result);
   if (node.op == "Expand" && is_known(first)) {
-    if (!first.integers.empty()) {
-      result.integers = spread(first.integers, first.type.shape, result.type.shape, count);
-    }
-    if (!first.reals.empty()) {
-      result.reals = spread(first.reals, first.type.shape, result.type.shape, count);
-    }
+    const Shape& shape = result.type.shape;
+    const auto integers = spread(first.integers, first.type.shape, shape, count);
+    const auto reals = spread(first.reals, first.type.shape, shape, count);
+    result.integers = integers.value_or(Numbers());
+    result.reals = reals.value_or(std::vector<double>());
     return;
   }
   if (node.op == "Not") {
@@ -263,10 +294,6 @@ void fold_numbers(const OnnxNode& node, const Inputs& inputs, std::size_t count,
   }
   if (inputs.size() == 2 && node.op != "Mean") fold_pairs(node, inputs, count, result);
 }
-
-}  // namespace
-
-namespace {
 
 // 0, 1, 2... along one axis: of `rank - axis` from the last.
 bool counts_along(const OnnxValue& value, std::size_t from_last) {
@@ -295,7 +322,7 @@ bool makes_causal_mask(const OnnxNode& node, const Inputs& inputs, const OnnxVal
       inputs[0]->type.type == DataType::int64 && is_square(result.type.shape)) {
     return true;
   }
-  if (inputs.size() == 2) {
+  if (orders && inputs.size() == 2) {
     const bool keys_first = counts_along(*inputs[0], 1) && counts_along(*inputs[1], 2);
     const bool queries_first = counts_along(*inputs[0], 2) && counts_along(*inputs[1], 1);
     if (keys_first && (node.op == "LessOrEqual" || node.op == "Greater")) return true;
@@ -308,38 +335,25 @@ bool makes_causal_mask(const OnnxNode& node, const Inputs& inputs, const OnnxVal
          std::ranges::any_of(inputs, [](const OnnxValue* one) { return one->is_causal_mask; });
 }
 
-std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inputs,
-                                        std::size_t output);
-
-}  // namespace
-
-std::optional<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, std::size_t output) {
-  auto result = folded_numbers(node, inputs, output);
-  if (result && result->rank() > 1)
-    result->is_causal_mask = makes_causal_mask(node, inputs, *result);
-  return result;
+// How many numbers are read or made where a result of `count` elements is computed.
+std::size_t folding_work(const OnnxNode& node, const Inputs& inputs, std::size_t count) {
+  return node.op.starts_with("Reduce") ? std::max(count, inputs[0]->integers.size()) : count;
 }
 
-namespace {
-
-std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inputs,
-                                        std::size_t output) {
-  if (inputs.empty() || inputs[0]->is_absent()) return std::nullopt;
-  if (node.op == "Range") return fold_range(inputs);
-  if (node.op == "Split") return fold_split(node, inputs, output);
-  if (output > 0) return std::nullopt;
-  if (selects_by_position(node.op)) return fold_selection(node, inputs);
+// The first output of a node with a type by ONNX's rule.
+std::optional<OnnxValue> fold_typed(const OnnxNode& node, const Inputs& inputs,
+                                    FoldingBudget& budget) {
   std::optional<TensorType> type = infer_type(node, inputs);
   if (node.op == "Flatten" && inputs[0]->rank() == 1) type = inputs[0]->type;
   if (!type) return std::nullopt;
   OnnxValue result = constant_value(*type);
+  const auto count = small_count(type->shape);
+  if (!count || !budget.take(folding_work(node, inputs, *count))) return result;
   if (is_rearrangement(node.op)) {
     result.integers = inputs[0]->integers;
     result.reals = inputs[0]->reals;
     return result;
   }
-  const auto count = small_count(type->shape);
-  if (!count) return result;
   if (node.op == "ConstantOfShape") {
     const OnnxAttribute* value = node.find("value");
     const bool is_given = value != nullptr && value->tensor;
@@ -359,6 +373,28 @@ std::optional<OnnxValue> folded_numbers(const OnnxNode& node, const Inputs& inpu
   return result;
 }
 
+std::vector<OnnxValue> folded_outputs(const OnnxNode& node, const Inputs& inputs,
+                                      FoldingBudget& budget) {
+  if (inputs.empty() || inputs[0]->is_absent() || node.outputs.empty()) return {};
+  if (node.op == "Split") return fold_split(node, inputs, budget);
+  auto result = node.op == "Range"             ? fold_range(inputs, budget)
+                : selects_by_position(node.op) ? fold_selection(node, inputs, budget)
+                                               : fold_typed(node, inputs, budget);
+  if (!result) return {};
+  std::vector<OnnxValue> outputs;
+  outputs.push_back(*std::move(result));
+  return outputs;
+}
+
 }  // namespace
+
+std::vector<OnnxValue> fold(const OnnxNode& node, const Inputs& inputs, FoldingBudget& budget) {
+  std::vector<OnnxValue> outputs = folded_outputs(node, inputs, budget);
+  for (OnnxValue& output : outputs) {
+    drop_excess_numbers(output);
+    if (output.rank() > 1) output.is_causal_mask = makes_causal_mask(node, inputs, output);
+  }
+  return outputs;
+}
 
 }  // namespace stowage

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {
@@ -18,7 +19,7 @@ bool translate_embedding(Translation& translation, const OnnxNode& node, const O
   const bool counts = numbers && indices.rank() == 2 && indices.type.shape[0] == Affine(1) &&
                       std::ranges::is_sorted(*numbers) && !numbers->empty() &&
                       numbers->front() == 0 &&
-                      numbers->back() + 1 == static_cast<std::int64_t>(numbers->size());
+                      numbers->back() == static_cast<std::int64_t>(numbers->size()) - 1;
   if (counts) {
     const auto made = translation.layer(node, "positions", {},
                                         {{"length", static_cast<std::int64_t>(numbers->size())},
@@ -54,10 +55,9 @@ bool translate_gather(Translation& translation, const OnnxNode& node) {
     return translate_embedding(translation, node, x, indices);
   }
   const auto place = static_cast<std::int64_t>(*axis);
-  const auto number = indices.scalar();
+  const auto number = indices.integer();
   if (number && indices.rank() == 0 && x.type.shape[*axis].is_constant()) {
-    const auto at = axis_in(static_cast<std::int64_t>(*number),
-                            static_cast<std::size_t>(x.type.shape[*axis].constant));
+    const auto at = axis_in(*number, static_cast<std::size_t>(x.type.shape[*axis].constant));
     if (!at) return false;
     return translation.chain(node, translation.activation(x),
                              {{"slice",

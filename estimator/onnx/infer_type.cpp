@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/onnx_value.hpp"
 
 namespace stowage {
@@ -43,16 +44,13 @@ OptionalType reduced(const OnnxNode& node, const Inputs& inputs) {
   const bool keeps = node.integer("keepdims", 1) != 0;
   TensorType type = inputs[0]->type;
   if (axes->empty() && node.integer("noop_with_empty_axes", 0) != 0) return type;
-  std::vector<bool> gone(type.shape.size(), axes->empty());
-  for (const std::int64_t axis : *axes) {
-    const auto place = axis_in(axis, gone.size());
-    if (!place) return std::nullopt;
-    gone[*place] = true;
-  }
+  const auto named = marked_axes(*axes, type.shape.size());
+  if (!named) return std::nullopt;
   Shape shape;
-  for (std::size_t i = 0; i < gone.size(); ++i) {
-    if (!gone[i]) shape.push_back(type.shape[i]);
-    if (gone[i] && keeps) shape.push_back(1);
+  for (std::size_t i = 0; i < type.shape.size(); ++i) {
+    const bool is_gone = axes->empty() || (*named)[i];
+    if (!is_gone) shape.push_back(type.shape[i]);
+    if (is_gone && keeps) shape.push_back(1);
   }
   return TensorType{shape, type.type};
 }
@@ -61,16 +59,12 @@ OptionalType with_new_axes(const OnnxNode& node, const Inputs& inputs) {
   const auto axes = axes_of(node, inputs);
   if (!axes || axes->empty()) return std::nullopt;
   const std::size_t rank = inputs[0]->rank() + axes->size();
-  std::vector<bool> fresh(rank);
-  for (const std::int64_t axis : *axes) {
-    const auto place = axis_in(axis, rank);
-    if (!place || fresh[*place]) return std::nullopt;
-    fresh[*place] = true;
-  }
+  const auto fresh = marked_axes(*axes, rank);
+  if (!fresh) return std::nullopt;
   Shape shape;
   std::size_t next = 0;
   for (std::size_t i = 0; i < rank; ++i) {
-    shape.push_back(fresh[i] ? Affine(1) : inputs[0]->type.shape[next++]);
+    shape.push_back((*fresh)[i] ? Affine(1) : inputs[0]->type.shape[next++]);
   }
   return TensorType{shape, inputs[0]->type.type};
 }
@@ -79,16 +73,14 @@ OptionalType without_axes(const OnnxNode& node, const Inputs& inputs) {
   const auto axes = axes_of(node, inputs);
   if (!axes) return std::nullopt;
   const Shape& from = inputs[0]->type.shape;
-  std::vector<bool> gone(from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) gone[i] = axes->empty() && from[i] == Affine(1);
-  for (const std::int64_t axis : *axes) {
-    const auto place = axis_in(axis, from.size());
-    if (!place || from[*place] != Affine(1)) return std::nullopt;
-    gone[*place] = true;
-  }
+  const auto named = marked_axes(*axes, from.size());
+  if (!named) return std::nullopt;
   Shape shape;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    if (!gone[i]) shape.push_back(from[i]);
+    const bool is_one = from[i] == Affine(1);
+    if ((*named)[i] && !is_one) return std::nullopt;
+    const bool is_gone = (*named)[i] || (axes->empty() && is_one);
+    if (!is_gone) shape.push_back(from[i]);
   }
   return TensorType{shape, inputs[0]->type.type};
 }
@@ -128,6 +120,11 @@ OptionalType joined(const OnnxNode& node, const Inputs& inputs) {
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Shape& other = inputs[i]->type.shape;
     if (other.size() != type.shape.size()) return std::nullopt;
+    for (std::size_t k = 0; k < other.size(); ++k) {
+      const bool differs = other[k] != type.shape[k];
+      const bool is_fixed = other[k].is_constant() && type.shape[k].is_constant();
+      if (k != *axis && differs && is_fixed) return std::nullopt;
+    }
     type.shape[*axis] = type.shape[*axis] + other[*axis];
   }
   return type;
@@ -135,23 +132,17 @@ OptionalType joined(const OnnxNode& node, const Inputs& inputs) {
 
 OptionalType transposed(const OnnxNode& node, const Inputs& inputs) {
   const Shape& from = inputs[0]->type.shape;
-  std::vector<std::int64_t> order = node.integers("perm");
-  if (order.empty()) {
-    for (std::size_t i = from.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
-  }
+  const auto order = permutation_of(node, from.size());
+  if (!order) return std::nullopt;
   Shape shape;
-  for (const std::int64_t axis : order) {
-    const auto place = axis_in(axis, from.size());
-    if (!place) return std::nullopt;
-    shape.push_back(from[*place]);
-  }
-  if (shape.size() != from.size()) return std::nullopt;
+  for (const std::size_t axis : *order) shape.push_back(from[axis]);
   return TensorType{shape, inputs[0]->type.type};
 }
 
 OptionalType expanded(const Inputs& inputs) {
   if (inputs.size() < 2) return std::nullopt;
   const auto& wanted = inputs[1]->integers;
+  if (wanted.size() > most_onnx_axes) return std::nullopt;
   const auto shape = broadcast_shape(inputs[0]->type.shape, Shape(wanted.begin(), wanted.end()));
   if (!shape || (wanted.empty() && !inputs[1]->numbers())) return std::nullopt;
   return TensorType{*shape, inputs[0]->type.type};
@@ -168,6 +159,7 @@ OptionalType reshaped_type(const OnnxNode& node, const Inputs& inputs) {
 
 OptionalType filled(const OnnxNode& node, const Inputs& inputs) {
   if (inputs[0]->integers.empty() && !inputs[0]->numbers()) return std::nullopt;
+  if (inputs[0]->integers.size() > most_onnx_axes) return std::nullopt;
   DataType type = DataType::float32;
   if (const OnnxAttribute* value = node.find("value"); value != nullptr && value->tensor) {
     const auto known = data_type_of(value->tensor->type);
@@ -232,7 +224,11 @@ OptionalType type_by_rule(const OnnxNode& node, const Inputs& inputs) {
 
 std::optional<TensorType> infer_type(const OnnxNode& node, const Inputs& inputs) {
   auto type = type_by_rule(node, inputs);
-  if (type && type->shape.size() > most_onnx_axes) return std::nullopt;
+  if (!type || type->shape.size() > most_onnx_axes) return std::nullopt;
+  const bool is_negative = std::ranges::any_of(type->shape, [](const Affine& extent) {
+    return extent.slope < 0 || (extent.is_constant() && extent.constant < 0);
+  });
+  if (is_negative) return std::nullopt;
   return type;
 }
 

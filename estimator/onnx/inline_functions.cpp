@@ -10,6 +10,21 @@ namespace stowage {
 namespace {
 
 constexpr int deepest_call = 32;
+constexpr std::size_t name_bytes_of_a_value = 64;  // longer names count as several
+constexpr std::size_t values_of_a_copy = 8;        // of an attribute, beside its contents
+
+std::size_t values_of_name(const std::string& name) {
+  return (name.size() + name_bytes_of_a_value - 1) / name_bytes_of_a_value;
+}
+
+// What a copy of the attribute takes; tensors and graphs are shared.
+std::size_t values_of_attribute(const OnnxAttribute& attribute) {
+  std::size_t values = values_of_a_copy + values_of_name(attribute.name) +
+                       values_of_name(attribute.text) + attribute.reals.size() +
+                       attribute.integers.size();
+  for (const std::string& text : attribute.texts) values += values_of_name(text);
+  return values;
+}
 
 class FunctionInliner {
  public:
@@ -28,6 +43,7 @@ class FunctionInliner {
 
  private:
   using Names = std::map<std::string, std::string>;
+  using Attributes = std::map<std::string_view, const OnnxAttribute*>;
 
   void add(const OnnxNode& node, int depth, std::vector<OnnxNode>& into) {
     const auto found = functions_.find({node.domain, node.op, node.overload});
@@ -51,6 +67,8 @@ class FunctionInliner {
     }
     const OnnxFunction& function = *found->second;
     const std::string prefix = fmt::format("call{}", calls_);
+    count(node, function.inputs.size() + function.outputs.size() + function.defaults.size() +
+                    node.attributes.size());
     Names names;
     const auto bind = [&](const auto& formal, const auto& actual) {
       for (std::size_t i = 0; i < formal.size(); ++i) {
@@ -59,41 +77,71 @@ class FunctionInliner {
     };
     bind(function.inputs, node.inputs);
     bind(function.outputs, node.outputs);
+    Attributes given;  // the call's, then the defaults of those that it does not give
+    for (const OnnxAttribute& attribute : node.attributes)
+      given.emplace(attribute.name, &attribute);
+    for (const OnnxAttribute& usual : function.defaults) given.emplace(usual.name, &usual);
     for (const OnnxNode& inner : function.nodes) {
-      add(renamed(inner, function, node, names, prefix), depth + 1, into);
+      add(renamed(inner, given, names, prefix), depth + 1, into);
     }
   }
 
-  static OnnxNode renamed(OnnxNode inner, const OnnxFunction& function, const OnnxNode& call,
-                          Names& names, const std::string& prefix) {
-    const auto rename = [&](std::string& name) {
-      if (name.empty()) return;
-      const auto known = names.emplace(name, fmt::format("{}/{}", prefix, name)).first;
-      name = known->second;
-    };
-    for (std::string& name : inner.inputs) rename(name);
-    for (std::string& name : inner.outputs) rename(name);
-    std::vector<OnnxAttribute> attributes;
-    for (OnnxAttribute& attribute : inner.attributes) {
-      if (attribute.refers_to.empty()) {
-        attributes.push_back(std::move(attribute));
-        continue;
-      }
-      const OnnxAttribute* given = call.find(attribute.refers_to);
-      for (const OnnxAttribute& usual : function.defaults) {
-        if (given == nullptr && usual.name == attribute.refers_to) given = &usual;
-      }
-      if (given == nullptr) continue;
-      attributes.push_back(*given);
-      attributes.back().name = attribute.name;
+  // Counts what is made, before it is. Throws BrokenFile if that is too much in all.
+  void count(const OnnxNode& node, std::size_t values) {
+    values_ += values;
+    if (values_ > most_onnx_values) {
+      throw BrokenFile(
+          node.offset,
+          fmt::format("its functions, written out, have more than {} names and numbers",
+                      most_onnx_values));
     }
-    inner.attributes = std::move(attributes);
-    return inner;
+  }
+
+  // A node of a function's body in one call of it.
+  OnnxNode renamed(const OnnxNode& inner, const Attributes& given, Names& names,
+                   const std::string& prefix) {
+    count(inner, values_of_name(inner.name) + values_of_name(inner.op) +
+                     values_of_name(inner.domain) + values_of_name(inner.overload) +
+                     values_of_name(inner.rewrites) + values_of_name(inner.scopes) +
+                     values_of_name(inner.call));
+    OnnxNode made{.name = inner.name,
+                  .op = inner.op,
+                  .domain = inner.domain,
+                  .overload = inner.overload,
+                  .rewrites = inner.rewrites,
+                  .scopes = inner.scopes,
+                  .call = inner.call,
+                  .offset = inner.offset};
+    const auto rename = [&](const std::string& name) {
+      if (name.empty()) return name;
+      const auto known = names.find(name);
+      if (known != names.end()) {
+        count(inner, values_of_name(known->second));
+        return known->second;
+      }
+      count(inner, 2 * values_of_name(name) + 2);
+      return names.emplace(name, fmt::format("{}/{}", prefix, name)).first->second;
+    };
+    for (const std::string& name : inner.inputs) made.inputs.push_back(rename(name));
+    for (const std::string& name : inner.outputs) made.outputs.push_back(rename(name));
+    for (const OnnxAttribute& attribute : inner.attributes) {
+      const OnnxAttribute* used = &attribute;
+      if (!attribute.refers_to.empty()) {
+        const auto found = given.find(attribute.refers_to);
+        if (found == given.end()) continue;
+        used = found->second;
+      }
+      count(inner, values_of_attribute(*used));
+      made.attributes.push_back(*used);
+      made.attributes.back().name = attribute.name;
+    }
+    return made;
   }
 
   OnnxFile& file_;
   std::map<std::tuple<std::string, std::string, std::string>, const OnnxFunction*> functions_;
   std::int64_t calls_ = 0;
+  std::size_t values_ = 0;  ///< that calls have made
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace stowage {
 
 /// Names within a body get the number of the call, which makes them unique. Throws BrokenFile: a
-/// function calls itself, or there are more than most_onnx_nodes nodes.
+/// function calls itself, or there would be more than most_onnx_nodes nodes, or, in the bodies that
+/// are written out, more than most_onnx_values names and numbers.
 void inline_functions(OnnxFile& file);
 
 }  // namespace stowage

@@ -117,7 +117,7 @@ bool translate_transposed_convolution(Translation& translation, const OnnxNode& 
   Integers output_padding = node.integers("output_padding");
   if (output_padding.empty()) output_padding.assign(window->kernel.size(), 0);
   const std::int64_t groups = node.integer("group", 1);
-  const std::int64_t channels = w.type.shape[1].constant * groups;
+  const std::int64_t channels = checked_multiply(w.type.shape[1].constant, groups);
   const bool biased = has_bias(translation, node, 2, Affine(channels));
   std::vector<std::pair<std::string, const OnnxValue*>> weights{{"weight", &w}};
   if (biased) weights.emplace_back("bias", &translation.input(node, 2));

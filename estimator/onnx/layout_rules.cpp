@@ -1,8 +1,10 @@
 // Shapes, joining and taking apart.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <numeric>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {
@@ -72,15 +74,19 @@ bool translate_flatten(Translation& translation, const OnnxNode& node) {
 }
 
 bool translate_transpose(Translation& translation, const OnnxNode& node) {
-  Integers axes = node.integers("perm");
   const std::size_t rank = translation.input(node, 0).rank();
-  if (axes.empty()) {
-    for (std::size_t i = rank; i-- > 0;) axes.push_back(static_cast<std::int64_t>(i));
+  const auto order = permutation_of(node, rank);
+  if (!order) {
+    translation.refuse(fmt::format("its perm [{}] is not a permutation of {} axes",
+                                   fmt::join(node.integers("perm"), ", "), rank));
+    return false;
   }
-  if (std::ranges::is_sorted(axes) && axes.size() == rank) {
+  if (std::ranges::is_sorted(*order)) {
     translation.set_output(node, translation.input(node, 0));
     return true;
   }
+  Integers axes;
+  for (const std::size_t axis : *order) axes.push_back(static_cast<std::int64_t>(axis));
   return translation.chain(node, translation.activation(translation.input(node, 0)),
                            {{"transpose", {{"axes", axes}}}});
 }
@@ -123,6 +129,12 @@ bool translate_split(Translation& translation, const OnnxNode& node) {
   const std::int64_t axis = node.integer("axis", 0);
   const auto place = axis_in(axis, x.rank());
   if (!place || parts < 1) return false;
+  const Affine extent = x.type.shape[*place];
+  const bool is_checked = !sizes.empty() && extent.is_constant();
+  if (is_checked && !split_sizes(node, translation.inputs(node), extent.constant)) {
+    translation.refuse("its parts do not add up to " + extent.to_string());
+    return false;
+  }
   if (parts == 1) {
     translation.set_output(node, x);
     return true;
@@ -145,55 +157,24 @@ bool translate_split(Translation& translation, const OnnxNode& node) {
   return true;
 }
 
-struct SliceBounds {
-  std::vector<Affine> starts, ends;
-  Integers axes, steps;
-};
-
-std::optional<SliceBounds> bounds_of(const Translation& translation, const OnnxNode& node) {
-  const auto given = [&](std::string_view attribute, std::size_t input) {
-    if (const OnnxAttribute* found = node.find(attribute)) {
-      return std::vector<Affine>(found->integers.begin(), found->integers.end());
-    }
-    return translation.input(node, input).integers;
-  };
-  SliceBounds bounds{.starts = given("starts", 1), .ends = given("ends", 2)};
-  for (const Affine& axis : given("axes", 3)) bounds.axes.push_back(axis.constant);
-  for (const Affine& step : given("steps", 4)) bounds.steps.push_back(step.constant);
-  const std::size_t count = bounds.starts.size();
-  if (bounds.axes.empty()) {
-    bounds.axes.resize(count);
-    std::iota(bounds.axes.begin(), bounds.axes.end(), 0);
-  }
-  if (bounds.steps.empty()) bounds.steps.assign(count, 1);
-  if (count == 0 || bounds.ends.size() != count || bounds.axes.size() != count ||
-      bounds.steps.size() != count) {
-    return std::nullopt;
-  }
-  return bounds;
-}
-
 // One slice per axis; slices of a whole axis are left out.
 bool translate_slice(Translation& translation, const OnnxNode& node) {
   const OnnxValue& x = translation.input(node, 0);
-  const auto bounds = bounds_of(translation, node);
-  if (!bounds) {
-    translation.refuse("its bounds are not constants");
+  const auto slices = slices_of(node, translation.inputs(node));
+  if (!slices || slices->empty()) {
+    translation.refuse(slices ? "its bounds are not constants" : slices.error());
     return false;
   }
   std::vector<std::pair<std::string, Attributes::Entries>> rows;
-  for (std::size_t i = 0; i < bounds->starts.size(); ++i) {
-    const auto axis = axis_in(bounds->axes[i], x.rank());
-    if (!axis || bounds->steps[i] < 1) {
+  for (const auto& [axis, first, last, step] : *slices) {
+    if (step < 1) {
       translation.refuse("slices that run backwards are not expressed");
       return false;
     }
-    const Affine extent = x.type.shape[*axis];
+    const Affine extent = x.type.shape[axis];
     constexpr std::int64_t far = std::int64_t{1} << 30U;  // "to the end", as exporters write it
-    const Affine last = bounds->ends[i];
     const bool is_whole = last == extent || (last.is_constant() && last.constant >= far);
-    const Affine first = bounds->starts[i];
-    if (first == Affine(0) && is_whole && bounds->steps[i] == 1) continue;
+    if (first == Affine(0) && is_whole && step == 1) continue;
     if (!extent.is_constant() || !first.is_constant() || !last.is_constant()) {
       translation.refuse("a part of the batch is not expressed");
       return false;
@@ -209,10 +190,10 @@ bool translate_slice(Translation& translation, const OnnxNode& node) {
       return false;
     }
     rows.push_back({"slice",
-                    {{"axis", static_cast<std::int64_t>(*axis)},
+                    {{"axis", static_cast<std::int64_t>(axis)},
                      {"start", begin},
                      {"length", length},
-                     {"step", bounds->steps[i]}}});
+                     {"step", step}}});
   }
   if (rows.empty()) {
     translation.set_output(node, x);
@@ -296,17 +277,16 @@ bool translate_space_to_depth(Translation& translation, const OnnxNode& node) {
 
 bool translate_triangle(Translation& translation, const OnnxNode& node) {
   const std::string row = node.integer("upper", 1) != 0 ? "triu" : "tril";
-  const std::int64_t diagonal =
-      static_cast<std::int64_t>(translation.input(node, 1).scalar().value_or(0));
+  const std::int64_t diagonal = translation.input(node, 1).integer().value_or(0);
   return translation.chain(node, translation.activation(translation.input(node, 0)),
                            {{row, {{"diagonal", diagonal}}}});
 }
 
 bool translate_one_hot(Translation& translation, const OnnxNode& node) {
-  const auto classes = translation.input(node, 1).scalar();
+  const auto classes = translation.input(node, 1).integer();
   if (!classes || node.integer("axis", -1) != -1) return false;
   return translation.chain(node, translation.activation(translation.input(node, 0)),
-                           {{"one_hot", {{"classes", static_cast<std::int64_t>(*classes)}}}});
+                           {{"one_hot", {{"classes", *classes}}}});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {

@@ -20,7 +20,8 @@ inline constexpr std::size_t most_kept_reals = 64;             ///< of a floatin
 inline constexpr std::size_t most_onnx_nodes = 200'000;        ///< of a file
 inline constexpr std::size_t most_onnx_values = 2'000'000;     ///< names, tensors, types, numbers
 inline constexpr std::size_t most_onnx_axes = 32;              ///< of a tensor
-inline constexpr std::size_t most_folded_numbers = 4'000'000;  ///< kept while translating
+inline constexpr std::size_t most_folded_numbers = 4'000'000;  ///< computed while translating
+inline constexpr std::size_t most_onnx_outputs = 2 * most_onnx_nodes;  ///< of translated layers
 inline constexpr int deepest_onnx_graph = 16;  ///< levels of graphs within attributes
 inline constexpr std::int64_t largest_onnx_file = 1LL << 31U;  ///< protobuf's own limit
 inline constexpr std::int64_t longest_onnx_name = 4096;
@@ -99,6 +100,9 @@ struct OnnxNode {
   /// Empty: there is no such attribute.
   [[nodiscard]] std::vector<std::int64_t> integers(std::string_view attribute) const;
 };
+
+/// The tensor of a Constant node, from whichever attribute has it; type 0: none has.
+[[nodiscard]] OnnxTensor tensor_of_constant(const OnnxNode& node);
 
 struct OnnxGraph {
   std::string name;

@@ -10,6 +10,7 @@
 #include "estimator/base/cure.hpp"
 #include "estimator/import/choose_loss.hpp"
 #include "estimator/import/unknown_operators.hpp"
+#include "estimator/onnx/constant_weights.hpp"
 #include "estimator/onnx/exporter_rewrites.hpp"
 #include "estimator/onnx/first_concats.hpp"
 #include "estimator/onnx/graph_inputs.hpp"
@@ -48,15 +49,24 @@ Result<OnnxFile> read_whole(const FileHead& file_head) {
   auto source = file_head.text ? Result<ByteSource>(ByteSource(file_head.text))
                                : ByteSource::open(file_head.argument, file_head.size);
   if (!source) return tl::unexpected(std::move(source.error()));
+  const auto at_byte = [&](const BrokenFile& broken, std::string hint) {
+    return failure(of_file(file_head.argument,
+                           fmt::format("byte {}: {}", broken.offset(), broken.what()),
+                           std::move(hint)));
+  };
+  OnnxFile file;
   try {
-    OnnxFile file = read_onnx_file(*source);
-    inline_functions(file);
-    return file;
+    file = read_onnx_file(*source);
   } catch (const BrokenFile& broken) {
-    return failure(
-        of_file(file_head.argument, fmt::format("byte {}: {}", broken.offset(), broken.what()),
-                "is the file whole? onnx.checker.check_model says what else may be wrong with it"));
+    return at_byte(
+        broken, "is the file whole? onnx.checker.check_model says what else may be wrong with it");
   }
+  try {
+    inline_functions(file);
+  } catch (const BrokenFile& broken) {
+    return at_byte(broken, "");
+  }
+  return file;
 }
 
 class ModelMaker {
@@ -72,6 +82,7 @@ class ModelMaker {
     auto inputs = read_graph_inputs(file_.graph, of_dimensions);
     if (!inputs) return refused(std::move(inputs.error()));
     notes_ = std::move(inputs->notes);
+    make_constant_weights_initialisers(file_.graph, is_of_pytorch());
     if (is_of_pytorch()) note_joints(restore_first_concats(file_.graph));
     Translation translation(file_.graph, inputs->symbols, file_head_.argument);
     translation.fixed_batch = inputs->fixed_batch;

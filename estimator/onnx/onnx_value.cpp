@@ -1,11 +1,12 @@
 #include "estimator/onnx/onnx_value.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace stowage {
 
 std::optional<double> OnnxValue::scalar() const {
-  if (is_activation() || is_absent() || element_count(type.shape) != Affine(1)) return std::nullopt;
+  if (is_activation() || is_absent() || small_count(type.shape) != 1) return std::nullopt;
   if (reals.size() == 1) return reals[0];
   if (integers.size() == 1 && integers[0].is_constant()) {
     return static_cast<double>(integers[0].constant);
@@ -14,7 +15,7 @@ std::optional<double> OnnxValue::scalar() const {
 }
 
 std::optional<std::vector<std::int64_t>> OnnxValue::numbers() const {
-  const bool is_empty = is_constant() && element_count(type.shape) == Affine(0);
+  const bool is_empty = is_constant() && small_count(type.shape) == 0;
   if (integers.empty() && !is_empty) return std::nullopt;
   std::vector<std::int64_t> all;
   for (const Affine& one : integers) {
@@ -22,6 +23,15 @@ std::optional<std::vector<std::int64_t>> OnnxValue::numbers() const {
     all.push_back(one.constant);
   }
   return all;
+}
+
+std::optional<std::int64_t> OnnxValue::integer() const {
+  const auto number = scalar();
+  if (!number) return std::nullopt;
+  if (integers.size() == 1) return integers[0].constant;
+  constexpr double range = 9223372036854775808.0;  // 2^63
+  if (!(*number >= -range && *number < range)) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
 }
 
 OnnxValue constant_value(TensorType type, std::vector<Affine> integers, std::vector<double> reals) {
@@ -32,12 +42,17 @@ OnnxValue constant_value(TensorType type, std::vector<Affine> integers, std::vec
 }
 
 std::optional<std::size_t> small_count(const Shape& shape) {
-  const Affine count = element_count(shape);
-  if (!count.is_constant() || count.constant < 0 ||
-      count.constant > static_cast<std::int64_t>(most_kept_numbers)) {
-    return std::nullopt;
+  std::size_t count = 1;
+  bool is_small = true;
+  for (const Affine& extent : shape) {
+    if (extent == Affine(0)) return 0;
+    is_small = is_small && extent.is_constant() && extent.constant > 0 &&
+               extent.constant <= static_cast<std::int64_t>(most_kept_numbers);
+    if (is_small) count *= static_cast<std::size_t>(extent.constant);
+    is_small = is_small && count <= most_kept_numbers;
   }
-  return static_cast<std::size_t>(count.constant);
+  if (!is_small) return std::nullopt;
+  return count;
 }
 
 bool is_known(const OnnxValue& value) {
@@ -45,7 +60,24 @@ bool is_known(const OnnxValue& value) {
   return count && (value.integers.size() == *count || value.reals.size() == *count);
 }
 
+void drop_excess_numbers(OnnxValue& value) {
+  if (value.integers.empty() && value.reals.empty()) return;
+  const auto count = small_count(value.type.shape);
+  if (!count || value.integers.size() != *count) value.integers.clear();
+  if (!count || value.reals.size() != *count) value.reals.clear();
+}
+
+bool FoldingBudget::take(std::size_t count) {
+  if (count > left_) {
+    left_ = 0;
+    return false;
+  }
+  left_ -= count;
+  return true;
+}
+
 std::optional<DataType> data_type_of(int onnx_type) {
+  if (onnx_type < 0 || onnx_type > std::numeric_limits<std::uint8_t>::max()) return std::nullopt;
   switch (static_cast<OnnxType>(onnx_type)) {
     case OnnxType::float32:
     case OnnxType::float64:
@@ -78,20 +110,6 @@ std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
     result[rank - 1 - i] = x == Affine(1) ? y : x;
   }
   return result;
-}
-
-std::optional<std::size_t> axis_in(std::int64_t axis, std::size_t rank) {
-  const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) return std::nullopt;
-  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
-}
-
-std::optional<std::vector<std::int64_t>> axes_of(const OnnxNode& node,
-                                                 const std::vector<const OnnxValue*>& inputs,
-                                                 std::size_t input) {
-  if (const OnnxAttribute* axes = node.find("axes")) return axes->integers;
-  if (input >= inputs.size() || inputs[input]->is_absent()) return std::vector<std::int64_t>();
-  return inputs[input]->numbers();
 }
 
 std::optional<Shape> reshaped(const Shape& from, const std::vector<Affine>& wanted,

@@ -37,6 +37,8 @@ struct OnnxValue {
   [[nodiscard]] std::size_t rank() const { return type.shape.size(); }
   /// The number in a tensor of one element.
   [[nodiscard]] std::optional<double> scalar() const;
+  /// As above, for a whole number in the 64-bit range.
+  [[nodiscard]] std::optional<std::int64_t> integer() const;
   /// All numbers; nullopt: unknown, or one depends on the batch.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers() const;
 };
@@ -49,11 +51,22 @@ struct OnnxValue {
 /// Two shapes broadcast as in NumPy; nullopt: they do not match.
 [[nodiscard]] std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b);
 
-/// The output of a node whose inputs depend on no activation: with its numbers, or with its type
-/// only. nullopt: there is no rule for the operator. Throws NotAffine and ArithmeticOverflow.
-[[nodiscard]] std::optional<OnnxValue> fold(const OnnxNode& node,
-                                            const std::vector<const OnnxValue*>& inputs,
-                                            std::size_t output);
+/// How many numbers constant folding may still compute, of most_folded_numbers in a file: a bound
+/// on its time and its memory.
+class FoldingBudget {
+ public:
+  /// Takes `count` numbers. False: too few are left; the values are then not computed.
+  [[nodiscard]] bool take(std::size_t count);
+
+ private:
+  std::size_t left_ = most_folded_numbers;
+};
+
+/// The outputs of a node whose inputs depend on no activation: with their numbers, or with their
+/// types only. Empty: there is no rule for the operator. Throws NotAffine and ArithmeticOverflow.
+[[nodiscard]] std::vector<OnnxValue> fold(const OnnxNode& node,
+                                          const std::vector<const OnnxValue*>& inputs,
+                                          FoldingBudget& budget);
 /// The type of a node's first output by ONNX's rule. nullopt: there is no rule here.
 [[nodiscard]] std::optional<TensorType> infer_type(const OnnxNode& node,
                                                    const std::vector<const OnnxValue*>& inputs);
@@ -62,18 +75,16 @@ struct OnnxValue {
 [[nodiscard]] bool selects_by_position(std::string_view op);
 /// The output of such a node for constant inputs. nullopt: its size is unknown.
 [[nodiscard]] std::optional<OnnxValue> fold_selection(const OnnxNode& node,
-                                                      const std::vector<const OnnxValue*>& inputs);
+                                                      const std::vector<const OnnxValue*>& inputs,
+                                                      FoldingBudget& budget);
 /// The number of elements, if it is small enough to keep their numbers; nullopt: it is too large or
-/// depends on the batch.
+/// depends on the batch, or an extent is negative.
 [[nodiscard]] std::optional<std::size_t> small_count(const Shape& shape);
 /// Whether all its numbers are kept.
 [[nodiscard]] bool is_known(const OnnxValue& value);
+/// Forgets numbers that are not as many as the shape has elements.
+void drop_excess_numbers(OnnxValue& value);
 
-/// A node's axes, from its attribute or, in later opsets, its second input.
-[[nodiscard]] std::optional<std::vector<std::int64_t>> axes_of(
-    const OnnxNode& node, const std::vector<const OnnxValue*>& inputs, std::size_t input = 1);
-/// The axis counted from the front; nullopt: out of range.
-[[nodiscard]] std::optional<std::size_t> axis_in(std::int64_t axis, std::size_t rank);
 /// The output shape of a Reshape: 0 copies a dimension, -1 is the remainder. nullopt: it cannot be
 /// computed.
 [[nodiscard]] std::optional<Shape> reshaped(const Shape& from, const std::vector<Affine>& wanted,

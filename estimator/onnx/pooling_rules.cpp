@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 #include "estimator/onnx/window.hpp"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {
@@ -48,21 +49,21 @@ bool translate_extreme_place(Translation& translation, const OnnxNode& node) {
 }
 
 bool translate_running_sum(Translation& translation, const OnnxNode& node) {
-  const auto axis = translation.input(node, 1).scalar();
+  const auto axis = translation.input(node, 1).integer();
   if (!axis) return false;
   return translation.chain(node, translation.activation(translation.input(node, 0)),
-                           {{"cumsum", {{"axis", static_cast<std::int64_t>(*axis)}}}});
+                           {{"cumsum", {{"axis", *axis}}}});
 }
 
 bool translate_largest(Translation& translation, const OnnxNode& node) {
-  const auto count = translation.input(node, 1).scalar();
+  const auto count = translation.input(node, 1).integer();
   if (!count) {
     translation.refuse("its number is not a constant");
     return false;
   }
   const auto made =
       translation.layer(node, "topk", {translation.activation(translation.input(node, 0))},
-                        {{"count", static_cast<std::int64_t>(*count)},
+                        {{"count", *count},
                          {"axis", node.integer("axis", -1)},
                          {"largest", node.integer("largest", 1) != 0}});
   if (!made) return false;

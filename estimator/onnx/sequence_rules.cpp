@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {
@@ -55,7 +56,7 @@ bool translate_split_to_sequence(Translation& translation, const OnnxNode& node)
 }
 
 bool translate_sequence_at(Translation& translation, const OnnxNode& node) {
-  const auto number = translation.input(node, 1).scalar();
+  const auto number = translation.input(node, 1).integer();
   if (!number || *number < 0 || node.inputs.empty()) {
     translation.refuse("its place is not a constant");
     return false;

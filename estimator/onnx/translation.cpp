@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
 namespace stowage {
@@ -82,17 +83,17 @@ LayerOutput Translation::activation(const OnnxValue& value) {
     }
     const OnnxTensor& tensor = graph_.initializers[static_cast<std::size_t>(value.tensor)];
     const Shape own(tensor.dims.begin(), tensor.dims.end());
+    Shape straight = value.type.shape;
+    if (value.turned) std::reverse(straight.begin(), straight.end());
     auto made = layers_.add("parameter", tensor.name, {}, {{"shape", own}});
     if (!made) return {};
     this->set_parameter(*made, std::string(layers_.at(*made).parameters[0].name), value);
-    if (value.turned) {
-      std::vector<std::int64_t> axes;
-      for (std::size_t i = 0; i < own.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-      std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-      made = layers_.add("transpose", tensor.name + "_turned", {{*made, 0}}, {{"axes", axes}});
-    } else if (own != value.type.shape) {
-      made = layers_.add("reshape", tensor.name + "_view", {{*made, 0}},
-                         {{"shape", value.type.shape}});
+    if (own != straight) {
+      made = layers_.add("reshape", tensor.name + "_view", {{*made, 0}}, {{"shape", straight}});
+    }
+    if (made && value.turned) {
+      made = layers_.add("transpose", tensor.name + "_turned", {{*made, 0}},
+                         {{"axes", std::vector<std::int64_t>{1, 0}}});
     }
     if (!made) return {};
     parameter_layers_[{value.tensor, value.turned}] = *made;
@@ -148,11 +149,14 @@ std::optional<int> Translation::layer_with_weights(
 }
 
 void Translation::set_output(const OnnxNode& node, OnnxValue value, std::size_t output) {
-  folded_numbers_ += value.integers.size() + value.reals.size();
-  if (folded_numbers_ > most_folded_numbers) {
+  if (!folding_budget_.take(value.integers.size() + value.reals.size())) {
     value.integers.clear();
     value.reals.clear();
   }
+  set_folded(node, std::move(value), output);
+}
+
+void Translation::set_folded(const OnnxNode& node, OnnxValue value, std::size_t output) {
   if (output < node.outputs.size() && !node.outputs[output].empty()) {
     set_value(node.outputs[output], std::move(value));
   }
@@ -231,14 +235,13 @@ bool Translation::folded(const OnnxNode& node) {
     const auto type = infer_type(node, all);
     if (!type) return false;
     OnnxValue view = *all[0];
+    const auto order = permutation_of(node, view.rank());
+    const bool keeps_order = node.op == "Transpose" && order && std::ranges::is_sorted(*order);
     const bool is_view = node.op == "Identity" || node.op == "Cast" || node.op == "CastLike" ||
                          node.op == "Reshape" || node.op == "Unsqueeze" || node.op == "Squeeze" ||
-                         (node.op == "Expand" && type->shape == view.type.shape) ||
-                         (node.op == "Transpose" && std::ranges::is_sorted(node.integers("perm")) &&
-                          node.find("perm") != nullptr);
+                         (node.op == "Expand" && type->shape == view.type.shape) || keeps_order;
     const bool keeps_type = type->type == view.type.type;
-    const std::size_t rank = view.rank();
-    const bool turns = node.op == "Transpose" && rank == 2 && type->shape[0] == view.type.shape[1];
+    const bool turns = node.op == "Transpose" && view.rank() == 2 && !keeps_order;
     if (is_view && keeps_type && !view.turned) {
       view.type = *type;
       set_output(node, std::move(view));
@@ -256,14 +259,9 @@ bool Translation::folded(const OnnxNode& node) {
   const bool reads_weights = std::ranges::any_of(
       all, [](const OnnxValue* one) { return one->is_parameter() && one->reals.size() != 1; });
   if (reads_weights) return false;
-  bool any = false;
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    auto value = fold(node, all, i);
-    if (!value) return any;
-    set_output(node, *std::move(value), i);
-    any = true;
-  }
-  return any;
+  std::vector<OnnxValue> outputs = fold(node, all, folding_budget_);
+  for (std::size_t i = 0; i < outputs.size(); ++i) set_folded(node, std::move(outputs[i]), i);
+  return !outputs.empty();
 }
 
 void Translation::make_foreign(const OnnxNode& node) {
@@ -317,6 +315,18 @@ void Translation::translate(const OnnxNode& node) {
   }
 }
 
+// A node makes few layers, but may make thousands of outputs.
+bool Translation::has_too_many_outputs(const OnnxNode& node) {
+  for (; counted_layers_ < layers_.count(); ++counted_layers_) {
+    made_outputs_ += layers_.at(counted_layers_).outputs.size();
+  }
+  if (made_outputs_ <= most_onnx_outputs) return false;
+  mistakes_.push_back(
+      {.message = fmt::format("{}: the graph's layers have more than {} outputs up to here",
+                              place_of(node), most_onnx_outputs)});
+  return true;
+}
+
 void Translation::run() {
   constexpr std::size_t most_mistakes = 20;
   for (const OnnxNode& node : graph_.nodes) {
@@ -333,7 +343,7 @@ void Translation::run() {
       continue;
     }
     translate(node);
-    if (mistakes_.size() >= most_mistakes) return;
+    if (mistakes_.size() >= most_mistakes || has_too_many_outputs(node)) return;
   }
 }
 

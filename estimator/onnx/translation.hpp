@@ -24,7 +24,10 @@ class Translation {
               std::string file_name);
 
   /// Sets the value of one of the graph's inputs or initialisers.
-  void set_value(const std::string& name, OnnxValue value) { values_[name] = std::move(value); }
+  void set_value(const std::string& name, OnnxValue value) {
+    drop_excess_numbers(value);
+    values_[name] = std::move(value);
+  }
   void run();
 
   // For the rules.
@@ -72,6 +75,8 @@ class Translation {
 
  private:
   void translate(const OnnxNode& node);
+  [[nodiscard]] bool has_too_many_outputs(const OnnxNode& node);
+  void set_folded(const OnnxNode& node, OnnxValue value, std::size_t output);
   void make_foreign(const OnnxNode& node);
   [[nodiscard]] bool folded(const OnnxNode& node);
   [[nodiscard]] std::optional<TensorType> stated_type(const std::string& name) const;
@@ -87,7 +92,9 @@ class Translation {
   std::unordered_map<const OnnxValue*, int> constants_;
   // By initialiser and transposition: its layer `parameter`.
   std::map<std::pair<int, bool>, int> parameter_layers_;
-  std::size_t folded_numbers_ = 0;
+  int counted_layers_ = 0;
+  std::size_t made_outputs_ = 0;  ///< of the counted layers
+  FoldingBudget folding_budget_;
   std::string reason_;
   Diagnostics mistakes_;
 };

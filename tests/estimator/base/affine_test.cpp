@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "estimator/base/bytes.hpp"
 
 namespace stowage {
@@ -25,6 +27,23 @@ TEST_CASE("division is exact or refused") {
   CHECK_FALSE(divides(Affine(3), tokens));
   CHECK_FALSE(divides(batch_symbol, tokens + Affine(1)));
   CHECK_FALSE(divides(Affine(0), tokens));
+}
+
+TEST_CASE("a quotient that leaves the 64-bit range is an overflow") {
+  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  CHECK(divides(Affine(-1), Affine(lowest)));
+  CHECK_THROWS_AS((void)quotient(Affine(lowest), Affine(-1)), ArithmeticOverflow);
+  CHECK(divides(Affine(-1), Affine(0, lowest)));
+  CHECK_THROWS_AS((void)quotient(Affine(0, lowest), Affine(-1)), ArithmeticOverflow);
+  CHECK_THROWS_AS((void)divides(Affine(0, -1), Affine(0, lowest)), ArithmeticOverflow);
+  CHECK_FALSE(divides(Affine(1, -2), Affine(1, 4)));
+  CHECK(quotient(Affine(-2, 4), Affine(1, -2)) == Affine(-2));
+  CHECK_THROWS_AS((void)quotient(Affine(1), Affine(0)), ArithmeticOverflow);
+  CHECK(checked_divide(-7, 2) == -3);
+  CHECK(checked_remainder(-7, 2) == -1);
+  CHECK(checked_remainder(lowest, -1) == 0);
+  CHECK_THROWS_WITH_AS((void)checked_remainder(7, 0), "7 % 0 does not fit in 64 bits",
+                       ArithmeticOverflow);
 }
 
 }  // namespace stowage

@@ -58,9 +58,8 @@ Result<LowerAnswer> answer(const LowerQuestion& question) {
   const auto card = card_or_generic(question);
   if (!card) return tl::unexpected(card.error());
   const bool has_pins = !model->graph.pins.empty();
-  const StepQuestion step{.model = question.model,
-                          .wishes = question.wishes,
-                          .process = {.runtime = question.runtime}};
+  const StepQuestion step{
+      .model = question.model, .wishes = question.wishes, .process = {.runtime = question.runtime}};
   auto asked = make_asked_step(
       {.model = std::make_shared<const AskedModel>(*std::move(model)), .document = nullptr}, step,
       *card, {});

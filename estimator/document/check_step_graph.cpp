@@ -101,13 +101,12 @@ bool belongs_to_a_node(const StepGraph& graph, StorageId id) {
          (storage_class == StorageClass::workspace && !graph.kernel_set().shares_scratch);
 }
 
-// A library's optimizer runs as a program of its own: a variable keeps its value from one call to the
-// next, until it is assigned again, so that nodes of the update have temporaries in common.
+// A library's optimizer runs as a program of its own: a variable keeps its value until it is
+// assigned again, so that nodes of the update have temporaries in common.
 bool is_carried(const StepGraph& graph, StorageId id, const KernelNode& from,
                 const KernelNode& to) {
   return graph.kernel_set().library_optimizer && from.phase == Phase::update &&
-         to.phase == Phase::update &&
-         graph.storage(id).storage_class == StorageClass::temporary;
+         to.phase == Phase::update && graph.storage(id).storage_class == StorageClass::temporary;
 }
 
 Problem check_temporaries(const StepGraph& graph) {

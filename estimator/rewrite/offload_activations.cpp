@@ -45,12 +45,11 @@ bool same_elements(const TensorView& a, const TensorView& b) {
   return a.type == b.type && a.offset == b.offset && a.shape == b.shape && a.strides == b.strides;
 }
 
-/// What a view of a storage is in the copies of what was saved of that storage. A copy has the saved
-/// elements alone, one behind the other: a part of the storage lies in it from its start on.
+/// What a view of a storage is in the copies of what was saved of that storage. A copy has the
+/// saved elements alone, one behind the other.
 TensorView fetched_view(const TensorView& view, const std::vector<const Pack*>& packs) {
-  const auto same = std::find_if(packs.rbegin(), packs.rend(), [&](const Pack* pack) {
-    return same_elements(pack->view, view);
-  });
+  const auto same = std::find_if(packs.rbegin(), packs.rend(),
+                                 [&](const Pack* pack) { return same_elements(pack->view, view); });
   const Pack& pack = same == packs.rend() ? *packs.back() : **same;
   const bool is_whole = is_contiguous(pack.view) && pack.view.offset == Affine(0);
   if (is_whole) {

@@ -96,8 +96,8 @@ bool is_scratch(const Storage& storage) {
          storage.storage_class == StorageClass::workspace;
 }
 
-// A library's optimizer runs as a program of its own: a variable keeps its value from one call to
-// the next, until it is assigned again, so that nodes of the update have temporaries in common.
+// A library's optimizer runs as a program of its own: a variable keeps its value until it is
+// assigned again, so that nodes of the update have temporaries in common.
 bool is_carried(const StepGraph& graph, StorageId id, const KernelNode& from,
                 const KernelNode& to) {
   return graph.kernel_set().library_optimizer && from.phase == Phase::update &&

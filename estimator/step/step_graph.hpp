@@ -43,7 +43,7 @@ enum class StorageClass {
   activation_gradient,
   saved_auxiliary,  ///< saved for backward and nothing else: masks, statistics, indices
   workspace,        ///< a kernel's scratch: asked of a WorkspaceSource, or known by formula
-  temporary,        ///< lives within one node
+  temporary,        ///< lives within one node, or from one node of a library's update to another
   kv_cache,         ///< keys and values of earlier tokens, and what belongs to them (serving/)
 };
 inline constexpr int storage_class_count = static_cast<int>(StorageClass::kv_cache) + 1;
@@ -114,7 +114,7 @@ struct KernelNode {
   int micro_batch = 0;            ///< which repetition of forward and backward
   std::vector<TensorView> reads;  ///< in the order of the kernel's signature
   std::vector<TensorView> writes;
-  std::vector<StorageId> temporaries;  ///< live during this node only
+  std::vector<StorageId> temporaries;  ///< live during this node only (see StorageClass)
   std::vector<StorageId> holds;        ///< kept alive up to this node though not read (autograd)
   Attributes attributes;
   Affine flops;          ///< a multiply-add counts two

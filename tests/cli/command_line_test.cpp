@@ -105,6 +105,8 @@ TEST_CASE("an option that may stand alone takes each of its values, and no model
     CAPTURE(option.name);
     CommandSpec command = test_command();
     command.options = {option.name};
+    command.positionals = {
+        {.name = "MODEL", .help = "what to weigh", .required = false, .repeats = true}};
     const std::string dashed = "--" + std::string(option.name);
     const auto value_of = [&](const std::string& next) {
       const auto parsed = parse_arguments(command, std::vector<std::string>{dashed, next});

@@ -2,7 +2,10 @@
 // so that none is used before it is checked.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "estimator/onnx/onnx_value.hpp"

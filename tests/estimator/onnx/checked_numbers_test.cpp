@@ -107,11 +107,10 @@ TEST_CASE("a weight of one axis that is made a matrix and transposed is read as 
 
 TEST_CASE("numbers that do not broadcast to the result are not read") {
   const std::string long_table = integers("a", std::vector<std::int64_t>(64, 1));
-  const std::string short_table = integers("b", {4, 1});
+  const std::string tables = long_table + integers("b", {4, 1});
   for (const std::string op : {"Clip", "CumSum", "ScatterElements", "Trilu"}) {
     CAPTURE(op);
-    CHECK(reshaped_by(node(op, {"a", "b"}, {"target"}) + long_table + short_table) ==
-          unknown_shape);
+    CHECK(reshaped_by(node(op, {"a", "b"}, {"target"}) + tables) == unknown_shape);
   }
   CHECK(reshaped_by(node("Identity", {"b", "a"}, {"target"}) + long_table + integers("b", {1})) ==
         unknown_shape);

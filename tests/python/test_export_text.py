@@ -15,6 +15,7 @@ from exported import Attention, Net, Unit, source, text_of
 from stowage import __main__ as command_line
 from stowage.errors import StowageError
 from stowage.export import export
+from stowage.export.capture import Operation, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,6 +189,40 @@ class Refusals(unittest.TestCase):
 the catalogue of layers lacks what this model runs:
       2  aten.special_i0  in the model itself
       1  aten.special_i1  in the model itself""")
+
+    def test_a_sum_past_a_norm_reads_the_value_before_the_norm(self) -> None:
+        class TinyRMSNorm(nn.Module):
+            """As transformers writes it: the cast to float32 is its input itself, which the sum reads."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(4))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                x = x.to(torch.float32)
+                x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+                return self.weight * x.to(torch.float32)
+
+        def residual(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+            stem, norm, inner = model.parts
+            x = stem(x)
+            return x + inner(norm(x))
+
+        text = text_of(Sequence(nn.Linear(4, 4), TinyRMSNorm(), nn.Linear(4, 4), forward=residual), 4)
+        self.assertEqual(layers_of(text), """\
+layers:
+  - linear: {name: parts_0, features: 4}
+  - rms_norm: {name: parts_1, implementation: composite}
+  - linear: {name: parts_2, features: 4}
+  - add: {from: [parts_2, parts_0]}
+""")
+
+    def test_a_value_that_names_its_maker_can_be_printed(self) -> None:
+        value = Value("result", (2,), "float32")
+        value.producer = Operation("relu", "", {"self": value}, [value], ())
+        value.readers.append(value.producer)
+        self.assertEqual(repr(value), "Value(kind='result', shape=(2,), dtype='float32', name='', "
+                                      "index=0, frozen=False, order=())")
 
     def test_what_depends_on_the_batch_is_refused(self) -> None:
         def by_batch(model: nn.Module, x: torch.Tensor) -> torch.Tensor:

@@ -213,6 +213,14 @@ class OwnCode(unittest.TestCase):
                                        implementation=implementation)
                 self.assertIn(kernel, kernels(document, "update"))
 
+    def test_every_fused_optimizer_steps(self) -> None:
+        for optimizer, kernel in {"sgd": "aten::_fused_sgd_", "momentum": "aten::_fused_sgd_",
+                                  "adagrad": "aten::_fused_adagrad_", "adamw": "aten::_fused_adamw_"}.items():
+            with self.subTest(optimizer):
+                document = document_of(network(), torch.zeros(4, 64), optimizer=optimizer,
+                                       implementation="fused")
+                self.assertEqual(kernels(document, "update").count(kernel), 1)
+
     def test_adafactor_asks_for_a_norm(self) -> None:
         document = document_of(network(), torch.zeros(4, 64), optimizer="adafactor")
         self.assertEqual(document["settings"]["optimizer"]["name"], "adafactor")

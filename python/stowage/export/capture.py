@@ -50,11 +50,11 @@ class Value:
     shape: Shape
     dtype: str
     name: str = ""
-    producer: Operation | None = None
+    producer: Operation | None = dataclasses.field(default=None, repr=False)  # it names its Values
     index: int = 0
     frozen: bool = False  # a parameter that is not trained
     order: tuple[int, ...] = ()  # axes of more than one element, outermost in memory first
-    readers: list[Operation] = dataclasses.field(default_factory=list)
+    readers: list[Operation] = dataclasses.field(default_factory=list, repr=False)
 
 
 @dataclasses.dataclass(eq=False)

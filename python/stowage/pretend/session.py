@@ -11,6 +11,7 @@ from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import real_data_loading
 from stowage.pretend.driver import Driver
 from stowage.pretend.fake_mode import device_guard_restored, fake_tensors
+from stowage.pretend.fused_optimizers import fused_steps
 from stowage.pretend.kernel_choice import foreach_for_fake_tensors, kernels_of_device
 from stowage.pretend.module_moves import in_place_module_moves
 from stowage.pretend.recurrent import cudnn_recurrent
@@ -53,6 +54,7 @@ def pretended_cuda(capability: tuple[int, int] = DEFAULT_CAPABILITY) -> Iterator
         stack.enter_context(foreach_for_fake_tensors())
         stack.enter_context(kernels_of_device(driver))
         stack.enter_context(cudnn_recurrent())
+        stack.enter_context(fused_steps())
         stack.enter_context(without_overflow_checks())
         stack.enter_context(in_place_module_moves())
         stack.enter_context(real_data_loading())

@@ -135,17 +135,29 @@ def operations_of_scope(c: Conversion, first: Operation) -> list[Operation]:
     return found
 
 
+def skip_composition(c: Conversion, operations: Sequence[Operation]) -> list[Value]:
+    """Marks the operations as covered by one layer; returns the last one's outputs, which are that layer's.
+
+    A cast to the type that its input has returns the input itself: torch.export lets later readers,
+    outside the module too, read the cast, so that its output stays another name of its input.
+    """
+    c.skipped.update(operations)
+    for op in operations[:-1]:
+        source = next(iter(op.inputs()), None)
+        if op.name in ("to", "_to_copy") and source and source.dtype == op.outputs[0].dtype:
+            c.same(op.outputs[0], c.real(source))
+    return operations[-1].outputs
+
+
 def composed_gelu(c: Conversion, op: Operation) -> bool:
     """GELU's tanh form as transformers' NewGELUActivation writes it out."""
     if not op.scopes or op.scopes[-1][1] != "NewGELUActivation":
         return False
     ops = operations_of_scope(c, op)
     source = next(v for v in op.inputs() if isinstance(v, Value))
-    outputs = ops[-1].outputs
     if not {"tanh", "pow"} <= {o.name for o in ops}:
         return False
-    c.skipped.update(ops)
-    c.emit("gelu", [source], outputs, {"approximate": "tanh_composite"})
+    c.emit("gelu", [source], skip_composition(c, ops), {"approximate": "tanh_composite"})
     return True
 
 
@@ -164,8 +176,7 @@ def composed_rms_norm(c: Conversion, op: Operation) -> bool:
     if len(weights) != 1 or not isinstance(eps, float):
         return False
     t5 = op.scopes[-1][1] == "T5LayerNorm"
-    c.skipped.update(ops)
-    c.emit("rms_norm", [source], ops[-1].outputs,
+    c.emit("rms_norm", [source], skip_composition(c, ops),
            {"axes": 1, "eps": eps, "affine": True,
             "implementation": "composite_t5" if t5 else "composite"}, [("weight", weights[0])])
     return True

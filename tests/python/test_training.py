@@ -214,8 +214,9 @@ class OwnCode(unittest.TestCase):
                 self.assertIn(kernel, kernels(document, "update"))
 
     def test_every_fused_optimizer_steps(self) -> None:
-        for optimizer, kernel in {"sgd": "aten::_fused_sgd_", "momentum": "aten::_fused_sgd_",
-                                  "adagrad": "aten::_fused_adagrad_", "adamw": "aten::_fused_adamw_"}.items():
+        expected = {"sgd": "aten::_fused_sgd_", "momentum": "aten::_fused_sgd_",
+                    "adagrad": "aten::_fused_adagrad_", "adamw": "aten::_fused_adamw_"}
+        for optimizer, kernel in expected.items():
             with self.subTest(optimizer):
                 document = document_of(network(), torch.zeros(4, 64), optimizer=optimizer,
                                        implementation="fused")

@@ -20,7 +20,7 @@ def steps_without_meta() -> list[str]:
     import torch
 
     def has(name: str, key: str) -> bool:
-        return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
 
     names = [name for name in torch._C._dispatch_get_all_op_names()
              if name.startswith("aten::_fused_") and name.partition(".")[0].endswith("_")]

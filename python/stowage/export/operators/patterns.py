@@ -136,7 +136,7 @@ def operations_of_scope(c: Conversion, first: Operation) -> list[Operation]:
 
 
 def skip_composition(c: Conversion, operations: Sequence[Operation]) -> list[Value]:
-    """Marks the operations as covered by one layer; returns the last one's outputs, which are the layer's.
+    """Marks the operations as covered by one layer; returns the outputs, which are the last one's.
 
     A cast to the type that its input has returns the input itself: torch.export lets later readers,
     outside the module too, read the cast, so that its output stays another name of its input.

@@ -216,10 +216,9 @@ def document(recording: Recording, batches: Sequence[int],
     Where sizes are not affine in the batch the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
-    fixed = described.batch in [step.batch for step in others]  # no other batch was to be had
-    others = [] if fixed else others
+    fixed = not others  # no other batch was to be had
     try:
-        assembly = Assembly(recording, described, others, batches[:1] if fixed else batches)
+        assembly = Assembly(recording, described, others, batches)
         assembly.check_structure()
         graph, rows = assembly.graph(description.input_names, description.training,
                                      description.micro_batches, description.repeatable)

@@ -82,9 +82,10 @@ class Tables:
         first = views[0]
         word, factor = type_of(first.dtype)
         shape = self.affine.sizes([view.shape for view in views], where)
-        strides = self.affine.sizes([view.strides for view in views], where)
+        strides = self.affine.strides([view.shape for view in views],
+                                      [view.strides for view in views], where)
         offset = self.affine.size([view.offset for view in views], where)
-        packed = all(is_packed(view) for view in views)
+        packed = all(is_packed(view) for view in views) or are_packed_where_longer(views)
         if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
             shape, strides = (*shape, factor), (*(multiplied(s, factor) for s in strides), 1)
             offset = multiplied(offset, factor)
@@ -132,3 +133,13 @@ def multiplied(size: Any, factor: int) -> Any:
 def is_packed(view: View) -> bool:
     """Whether the strides are those of a contiguous tensor of that shape, to the number."""
     return view.strides == contiguous_strides(view.shape)
+
+
+def are_packed_where_longer(views: Sequence[View]) -> bool:
+    """Whether the strides are those of contiguous tensors at the batches at which no axis has one element
+    that has more at another batch, and there are such batches."""
+    one = [axis for axis in range(len(views[0].shape))
+           if any(view.shape[axis] == 1 for view in views) and
+           any(view.shape[axis] != 1 for view in views)]
+    longer = [view for view in views if all(view.shape[axis] != 1 for axis in one)]
+    return bool(one) and len(longer) > 1 and all(is_packed(view) for view in longer)

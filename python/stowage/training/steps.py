@@ -1,8 +1,8 @@
 """Runs a step several times under a recorder, and records what its tensors are.
 
-Four steps: the first and the steady one at the recorded batch, then one at each of two other
-batches. The optimizer makes its state in the first; the second is what the file describes; the
-others say how its sizes grow with the batch.
+The first and the steady one at the recorded batch, then one at each of the other batches. The
+optimizer makes its state in the first; the second is what the file describes; the others say how its
+sizes grow with the batch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._pytree import tree_iter
 
-from stowage.sources.source import first_tensor
+from stowage.sources.source import failure_at, first_tensor
 from stowage.trace.record import ModelTensor, StepRecord, StorageRecord
 from stowage.trace.session import recording
 
@@ -36,10 +36,6 @@ class Recording:
     # {storage: (name, parameter's name)} of optimizer state that was there before the first step
     model_state: dict[int, tuple[str, str]]
     compiled: bool  # a part of it is torch.compile's
-
-
-class OtherBatchFails(Exception):
-    """The step runs at the recorded batch and raises at another; the message says what."""
 
 
 def tensors_of(tree: Any) -> list[torch.Tensor]:
@@ -132,9 +128,7 @@ class StepRunner:
                 except Exception as error:
                     if batch == batches[0]:
                         raise
-                    message = str(error).strip().split("\n")[0]
-                    raise OtherBatchFails(
-                        f"at batch {batch} it raises {type(error).__name__}: {message}") from error
+                    raise failure_at(batch, error) from error
             compiled = any(type(part).__name__ == "OptimizedModule"
                            for model in self.models.values() for part in model.modules())
             return Recording(self.recorder.storages, steps, parameters, buffers, model_state,

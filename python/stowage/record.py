@@ -55,8 +55,8 @@ def probed_batches(batch: int) -> list[int]:
 def at_batches(batch: int, fixed: FixedBatch | None,
                run: Callable[[list[int]], RecordedStep]) -> RecordedStep:
     """The RecordedStep of `run(batches)`: of the batch that is described and of those that say how sizes
-    grow. `fixed` says that there are no others; where the step raises at another batch it runs once
-    more, at its own alone."""
+    grow. `fixed` says that there are no others; where the step raises at another batch it is recorded
+    again, at its own alone: the next step tells what the described one keeps."""
     from stowage.sources.source import FixedBatch, OtherBatchFails
 
     if fixed is None:
@@ -64,7 +64,7 @@ def at_batches(batch: int, fixed: FixedBatch | None,
             return run(probed_batches(batch))
         except OtherBatchFails as failure:
             fixed = FixedBatch(str(failure), "record it again at the batch that is asked for")
-    recorded = run([batch])
+    recorded = run([batch, batch])
     if fixed.reason:
         recorded.warn(f"the step is recorded for batch {batch} alone: {fixed.reason}", fixed.hint)
     return recorded

@@ -6,6 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from stowage.document.extents import Extent
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
@@ -63,6 +65,7 @@ class Tables:
         self.affine = affine
         self.shapes, self.layouts, self.attributes, self.origins = Rows(), Rows(), Rows(), Rows()
         self.layout_of_views: dict[Hashable, int] = {}
+        self.extents: dict[int, Extent] = {}  # by the layout's number
 
     def shape(self, sizes: tuple[Dimension, ...]) -> int:
         return self.shapes.number(sizes, [json_size(size) for size in sizes])
@@ -86,6 +89,7 @@ class Tables:
                                       [view.strides for view in views], where)
         offset = self.affine.size([view.offset for view in views], where)
         packed = all(is_packed(view) for view in views) or are_packed_where_longer(views)
+        extent = Extent(shape, strides, offset, first.dtype.itemsize)
         if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
             shape, strides = (*shape, factor), (*(multiplied(s, factor) for s in strides), 1)
             offset = multiplied(offset, factor)
@@ -93,7 +97,9 @@ class Tables:
                offset, first.is_view]
         while len(row) > 2 and row[-1] in (None, 0, False):
             row.pop()
-        return self.layouts.number(json.dumps(row), row)
+        number = self.layouts.number(json.dumps(row), row)
+        self.extents[number] = extent
+        return number
 
     def attribute_row(self, several: Sequence[dict[str, Any]]) -> int:
         """The number of the attributes of a call, which `several` has at each of the batches."""

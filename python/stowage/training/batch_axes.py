@@ -36,7 +36,7 @@ class BatchAxes:
             axes = [axes if leaf.dim() else None for leaf in self.tensors]
         if len(axes) != len(self.tensors):
             raise StowageError(f"{word} has {len(axes)} entries for {len(self.tensors)} tensors",
-                               "one for each, None where a tensor does not follow the batch")
+                               f"one for each, {self.none} where a tensor does not follow the batch")
         for index, (leaf, axis) in enumerate(zip(self.tensors, axes)):
             if axis is not None and not -leaf.dim() <= axis < leaf.dim():
                 raise StowageError(f"{word}: input {index} has {leaf.dim()} axes and no axis {axis}")
@@ -66,8 +66,12 @@ class BatchAxes:
                 raise StowageError(
                     f"input {index} of shape {shape} has {self.size(index)} along axis {axis} where "
                     f"another has {self.batch}: which of them is the batch is not known",
-                    f"{self.word} says it, with None for a tensor that does not follow the batch, for "
-                    f"example {self.written(known)}")
+                    f"{self.word} says it, with {self.none} for a tensor that does not follow the batch, "
+                    f"for example {self.written(known)}")
+
+    @property
+    def none(self) -> str:
+        return "none" if self.word.startswith("--") else "None"
 
     def written(self, axes: list[int | None]) -> str:
         if self.word.startswith("--"):

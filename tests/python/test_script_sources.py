@@ -103,8 +103,8 @@ class Axes(CommandCase):
     def test_first_axes_of_several_sizes_are_asked_for(self) -> None:
         self.assertEqual(self.mistake("list.py"),
                          "error: input 0 of shape [6, 16] has 6 along axis 0 where another has 3: which "
-                         "of them is the batch is not known\n  batch_axes says it, with None for a tensor "
-                         "that does not follow the batch, for example batch_axes=[None, 0]\n")
+                         "of them is the batch is not known\n  batch_axes says it, with None for a "
+                         "tensor that does not follow the batch, for example batch_axes=[None, 0]\n")
 
     def test_a_step_that_fails_with_the_axes_that_were_said(self) -> None:
         document, errors = self.recorded("said.py")
@@ -128,6 +128,10 @@ class Axes(CommandCase):
 
 class Recurrent(CommandCase):
     files = {
+        "float16.py": recurrent("net = torch.nn.LSTM(8, 16).cuda()").replace(
+            "net(x)", "torch.autocast('cuda', torch.float16)(net)(x)"),
+        "bfloat16.py": recurrent("net = torch.nn.LSTM(8, 16).cuda()").replace(
+            "net(x)", "torch.autocast('cuda', torch.bfloat16)(net)(x)"),
         "moved.py": recurrent("net = torch.nn.LSTM(8, 16).cuda()"),
         "made.py": recurrent("net = torch.nn.LSTM(8, 16, device='cuda')"),
         "flattened.py": recurrent("net = torch.nn.LSTM(8, 16).cuda()",
@@ -162,6 +166,17 @@ class Recurrent(CommandCase):
         self.assertEqual(len(rows(document, "parameter")), 2)
         copies = [size for name, size in rows(document, "saved_auxiliary") if "_cudnn_rnn" in name]
         self.assertIn(4 * 16 * (8 + 16 + 2), copies)
+
+    def test_autocast_copies_the_weights_to_float16(self) -> None:
+        for word in ("float16", "bfloat16"):  # cuDNN's is float16 under either
+            with self.subTest(word):
+                document = self.of(f"{word}.py")
+                copies = [node for node in document["step"]["nodes"] if node[1] == "aten::copy_"]
+                self.assertEqual(len(copies), 4)
+                made = dict(rows(document, "activation"))
+                self.assertEqual(made["LSTM.zeros.3"], 2 * 4 * 16 * (8 + 16 + 2))
+                self.assertEqual(made["LSTM._cudnn_rnn"], [0, 2 * 5 * 16])
+                self.assertEqual(self.check()["verdict"], "fits")
 
     def test_an_exception_on_its_way_is_not_logged(self) -> None:
         with open("wrong.py", "w") as file:

@@ -1,10 +1,12 @@
 """cuDNN's recurrent networks, for which PyTorch has shapes only in part.
 
-nn.LSTM, nn.GRU and nn.RNN put their weights into one buffer and call cuDNN's operator; neither
-happens without a driver. `flatten_weights` makes the buffer; `cudnn_recurrent` lets torch's
-functions call the operator. With the batch first its result and the gradient of its input are
-transposed (`transpose_(0, 1)` in ATen/native/cudnn/RNN.cpp), and the gradients of the weights are
-views of one buffer. The size of cuDNN's reserve is not known without a GPU: it has 0 bytes here.
+nn.LSTM, nn.GRU and nn.RNN put their weights into one buffer, when they are made on the device, when
+they are moved there and when their user asks for it (RNNBase.flatten_parameters), and call cuDNN's
+operator; neither happens without a driver. `flatten_weights` makes the buffer; `cudnn_recurrent` lets
+torch's functions call the operator. As in ATen/native/cudnn/RNN.cpp, each call copies weights that are
+not in one buffer into a new one, and so it does under autocast. With the batch first its result and the
+gradient of its input are transposed (`transpose_(0, 1)`), and the gradients of the weights are views of
+one buffer. The size of cuDNN's reserve is not known without a GPU: it has 0 bytes here.
 """
 
 from __future__ import annotations
@@ -38,6 +40,29 @@ def elements_of(weights: list[torch.Tensor]) -> int:
     return sum(weight.numel() for weight in weights)
 
 
+def half(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    return tensor.to(torch.float16) if tensor.dtype in (torch.float32, torch.bfloat16) else tensor
+
+
+def half_weights(weights: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The weights under autocast: copies in float16, whatever format autocast has, that lie in one new
+    buffer. Each copy has its gradient (_cudnn_rnn_cast_reflatten, copy_weights_to_flat_buf_views in
+    ATen/native/cudnn/RNN.cpp)."""
+    import torch
+
+    if weights[0].dtype == torch.float16:
+        return weights
+    buffer = torch.zeros(elements_of(weights), dtype=torch.float16, device=weights[0].device)
+    copies, offset = [], 0
+    for weight in weights:
+        copy = buffer[offset:offset + weight.numel()].view(weight.shape).detach()
+        copies.append(copy.copy_(weight))
+        offset += weight.numel()
+    return copies
+
+
 def cell(name: str) -> Callable[..., Any]:
     """What _VF.<name> calls on CUDA, for inputs that are not packed."""
     import torch
@@ -46,11 +71,17 @@ def cell(name: str) -> Callable[..., Any]:
              layers: int, dropout: float, train: bool, bidirectional: bool,
              batch_first: bool) -> tuple[torch.Tensor, ...]:
         h, c = hidden if name == "lstm" else (hidden, None)
+        if torch.is_autocast_enabled("cuda"):
+            with torch.autocast("cuda", enabled=False):
+                h, c = half(h), half(c) if c is not None else None
+                return call(half(inputs), h if c is None else (h, c), half_weights(weights), has_biases,
+                            layers, dropout, train, bidirectional, batch_first)
         size = h.shape[2] if c is None else c.shape[2]
         projected = h.shape[2] if h.shape[2] != size else 0  # nn.LSTM(proj_size=...)
+        of_a_layer = (4 if has_biases else 2) + bool(projected)
         output, h, c, _reserve, _buffer = torch.ops.aten._cudnn_rnn(
-            inputs, weights, 4 if has_biases else 2, weight_buffer(weights), h, c, MODES[name],
-            size, projected, layers, batch_first, dropout, train, bidirectional, [], None)
+            inputs, weights, of_a_layer, weight_buffer(weights), h, c, MODES[name], size, projected,
+            layers, batch_first, dropout, train, bidirectional, [], None)
         return (output, h, c) if name == "lstm" else (output, h)
 
     return call

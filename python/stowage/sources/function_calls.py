@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
@@ -178,6 +179,8 @@ def as_example(inputs: Any, target: Any, loss: Callable[..., Any] | None = None)
             made[id(value)] = torch.empty_like(value, device="meta", requires_grad=False)
         return made[id(value)]
 
+    if isinstance(inputs, Mapping):  # transformers' BatchEncoding is no dict
+        inputs = dict(inputs)
     inputs, target = tree_map(on_meta, (inputs, target))
     if isinstance(inputs, dict):
         return Example((), inputs, target, loss)

@@ -52,9 +52,14 @@ class BatchAxes:
         """Raises StowageError for a size that is no multiple of the batch, or where nobody said whether
         it is one."""
         for index, axis in enumerate(self.axes):
-            if axis is None or not self.batch or self.size(index) == self.batch:
+            if axis is None or self.batch is None:
                 continue
             shape = list(self.tensors[index].shape)
+            if self.size(index) == 0:
+                raise StowageError(f"input {index} of shape {shape} has nothing along axis {axis}",
+                                   "give it a batch of at least 1")
+            if self.batch == 0 or self.size(index) == self.batch:
+                continue
             if self.size(index) % self.batch:
                 raise StowageError(
                     f"input {index} of shape {shape} has {self.size(index)} along axis {axis}, which is "

@@ -42,6 +42,10 @@ def tensors_of(tree: Any) -> list[torch.Tensor]:
     return [t for t in tree_iter(tree) if isinstance(t, torch.Tensor) and t.device.type == "cuda"]
 
 
+def kernels_of(step: StepRecord) -> list[str]:
+    return [node.kernel for node in step.nodes]
+
+
 class StepRunner:
     """`step` has load(batch), run(), optimizers (model_step.py, function_step.py); `models` are
     {prefix: module}, whose tensors are fake by now."""
@@ -114,7 +118,8 @@ class StepRunner:
         return recorder.finish_step()
 
     def run(self, batches: Sequence[int]) -> Recording:
-        """A Recording: steps 0 and 1 at the first batch, then one at each of the others."""
+        """A Recording: steps 0 and 1 at the first batch, then one at each of the others, up to the first
+        that runs other kernels."""
         with recording(self.session.driver, self.models, self.on_backward, self.on_gradients,
                        self.on_output) as self.recorder:
             parameters = self.described("named_parameters")
@@ -129,6 +134,8 @@ class StepRunner:
                     if batch == batches[0]:
                         raise
                     raise failure_at(batch, error) from error
+                if batch != batches[0] and kernels_of(steps[-1]) != kernels_of(steps[1]):
+                    break  # other kernels fix the batch: the other batches would say no more
             compiled = any(type(part).__name__ == "OptimizedModule"
                            for model in self.models.values() for part in model.modules())
             return Recording(self.recorder.storages, steps, parameters, buffers, model_state,

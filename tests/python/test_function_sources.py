@@ -177,6 +177,17 @@ FUNCTIONS = PARTS + """
     def alone(batch):
         return Built(batch, True)
 
+    def weighted(batch):
+        weight = torch.ones(batch, 4)
+        return nn.Linear(8, 4), torch.zeros(batch, 8), lambda out: (out * weight).mean()
+
+    def weighted_on_the_device(batch):
+        weight = torch.ones(batch, 4)
+        return (nn.Linear(8, 4), torch.zeros(batch, 8),
+                lambda out: (out * weight.to(out.device)).mean())
+
+    model = nn.Linear(8, 4)
+
     def sparse(batch):
         return nn.Linear(8, 4), torch.zeros(batch, 8).to_sparse(), squares
 
@@ -354,6 +365,18 @@ class OneBatchAlone(FunctionSource):
                          "error: 'net.py:any_length' returns other inputs at each call: input 0 is "
                          "[2, 3, 8], then [2, 7, 8]\n  let it return inputs of the same sizes each time, "
                          "the largest that a step gets\n")
+
+    def test_a_loss_that_reads_another_tensor(self) -> None:
+        self.assertEqual(self.mistake("net.py:weighted"),
+                         "error: the loss reads a tensor that is neither the model's output nor its "
+                         "target\n  return it as the target: model, inputs, target, loss; or let the "
+                         "loss move it: weight.to(output.device)\n")
+        self.follows("weighted_on_the_device")
+
+    def test_a_model_that_is_no_function(self) -> None:
+        self.assertEqual(self.mistake("net.py:model", "--input", "8"),
+                         "error: 'net.py:model' is a model, not a function that returns one\n"
+                         "  def build_model(): return model\n")
 
     def test_inputs_that_are_sparse(self) -> None:
         self.assertEqual(self.mistake("net.py:sparse"),

@@ -68,11 +68,17 @@ def input_of(text: str) -> tuple[tuple[int, ...], torch.dtype]:
 
 
 def function_of(path: str, name: str) -> Callable[..., Any]:
+    """The file's function. Raises StowageError where it has none of that name."""
+    import torch
+
     module = load_file(path)
     function: Callable[..., Any] | None = getattr(module, name, None)
     if function is None or not callable(function):
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise StowageError(f"'{path}' has no function '{name}'", closest(name, functions))
+    if isinstance(function, torch.nn.Module):
+        raise StowageError(f"'{path}:{name}' is a model, not a function that returns one",
+                           f"def build_model(): return {name}")
     return function
 
 

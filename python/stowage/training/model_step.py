@@ -116,13 +116,26 @@ class ModelStep:
         arguments, keywords, target = self.batch
         with self.precision():
             self.output = self.model(*arguments, **keywords)
-            self.loss = (output_loss(self.output) if self.loss_function is None else
-                         self.loss_function(self.output, target))
+            self.loss = self.loss_of(self.output, target)
         if self.loss.dim():
             raise StowageError(f"the loss is a tensor of shape {list(self.loss.shape)}, not a number",
                                "reduce it: loss.mean()")
         loss = self.loss if self.micro_batches == 1 else self.loss / self.micro_batches
         loss.backward()
+
+    def loss_of(self, output: Any, target: Any) -> torch.Tensor:
+        if self.loss_function is None:
+            return output_loss(output)
+        try:
+            loss: torch.Tensor = self.loss_function(output, target)
+            return loss
+        except RuntimeError as error:
+            if type(error).__name__ == "FakeTensorDeviceMismatchError" and "meta" in str(error):
+                raise StowageError(
+                    "the loss reads a tensor that is neither the model's output nor its target",
+                    "return it as the target: model, inputs, target, loss; or let the loss move it: "
+                    "weight.to(output.device)") from error
+            raise
 
     def output_tensor(self) -> torch.Tensor:
         return first_tensor(self.output)

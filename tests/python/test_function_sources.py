@@ -177,6 +177,15 @@ FUNCTIONS = PARTS + """
     def alone(batch):
         return Built(batch, True)
 
+    def once(batch):
+        global was_called
+        if was_called:
+            raise RuntimeError("defined already")
+        was_called = True
+        return nn.Linear(8, 4), torch.zeros(batch, 8), squares
+
+    was_called = False
+
     def weighted(batch):
         weight = torch.ones(batch, 4)
         return nn.Linear(8, 4), torch.zeros(batch, 8), lambda out: (out * weight).mean()
@@ -196,6 +205,11 @@ FUNCTIONS = PARTS + """
 
     def heads(batch):
         return Heads(), torch.zeros(batch, 8, 16), squares
+
+    def neighbours(batch):
+        # differences of samples: at batch 2 there is one, whose strides say nothing
+        net = nn.Linear(8, 4)
+        return net, torch.zeros(batch, 8), lambda out: (out[1:] - out[:-1]).t().square().mean()
 
     def pairs(batch):
         return Pairs(), torch.zeros(batch, 6, 8), squares
@@ -343,6 +357,11 @@ class OneBatchAlone(FunctionSource):
             8, "the step is recorded for batch 8 alone: at batch 9 it raises ValueError: no multiple of "
                "4"))
 
+    def test_a_function_that_can_be_called_once(self) -> None:
+        self.assertEqual(self.fixed("once", "--batch", "8"), (
+            8, "the step is recorded for batch 8 alone: a second call of 'net.py:once' raises "
+               "RuntimeError: defined already"))
+
     def test_inputs_that_do_not_follow_the_batch(self) -> None:
         self.assertEqual(self.fixed("ignores_its_batch", "--batch", "8"), (
             8, "the step is recorded for batch 8 alone: 'net.py:ignores_its_batch' returns inputs of the "
@@ -396,6 +415,10 @@ class BatchOfOne(FunctionSource):
         self.assertEqual(storages(one), storages(two))
         self.assertEqual(one["layouts"], two["layouts"])
         self.assertEqual(one["shapes"], two["shapes"])
+
+    def test_one_element_of_another_axis_fixes_nothing(self) -> None:
+        two, four = (self.follows("neighbours", "--batch", batch) for batch in ("2", "4"))
+        self.assertEqual(storages(two), storages(four))
 
     def test_a_kernel_that_one_sample_does_without_fixes_it(self) -> None:
         batch, message = self.fixed("pairs", "--batch", "1")

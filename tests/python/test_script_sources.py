@@ -231,6 +231,15 @@ class Options(CommandCase):
             self.assertTrue(errors.endswith(
                 "train.py: error: argument --epochs: expected one argument\n" + end), errors)
 
+    def test_a_script_that_ends_with_a_text(self) -> None:
+        with open("ends.py", "w") as file:
+            file.write("import sys\nsys.exit('no data')\n")
+        self.assertEqual(self.mistake("ends.py"), "error: ends.py ended before its step: no data\n")
+        with open("quits.py", "w") as file:
+            file.write("import sys\nsys.exit()\n")
+        self.assertIn("error: quits.py ended with exit code 0 before its step\n",
+                      self.mistake("quits.py"))
+
     def test_options_of_the_script_before_the_dashes(self) -> None:
         self.assertIn("python -m stowage: error: unrecognized arguments: --epochs 1\n",
                       self.mistake("train.py", "--epochs", "1"))

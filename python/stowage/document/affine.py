@@ -54,13 +54,15 @@ class Affine:
     def strides(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]],
                 where: str) -> tuple[Dimension, ...]:
         """As `sizes`, of the strides of a tensor that has `shapes` at the batches. Along an axis of one
-        element a stride moves nowhere and may be any number: where the strides are not on a line, those
-        of the other batches say it. Raises NotAffine, which names `where`."""
+        element, and in a tensor without elements, a stride moves nowhere and may be any number: where
+        the strides are not on a line, those of the other batches say it. Raises NotAffine, which names
+        `where`."""
         fitted: list[Dimension] = []
         for sizes, values in zip(zip(*shapes), zip(*strides)):
             size = self.fit(values)
             if size is None:
-                longer = [place for place, extent in enumerate(sizes) if extent != 1]
+                longer = [place for place, extent in enumerate(sizes)
+                          if extent != 1 and 0 not in shapes[place]]
                 size = values[0] if not longer else self.fit_some(values, longer)
             if size is None:
                 raise NotAffine(f"{where}: {values} at the batches {tuple(self.batches)}")
@@ -68,12 +70,14 @@ class Affine:
         return tuple(fitted)
 
     def fit_some(self, values: tuple[int, ...], places: list[int]) -> int | list[int] | None:
-        """As `fit`, by the batches at these places alone, of which there are at least three: two points
-        are always on a line."""
-        if len(places) < 3:
+        """As `fit`, by the batches at these places alone. Two points are always on a line: of two batches
+        a constant and a multiple of the batch are believed, and no other line."""
+        if len(places) < 2:
             return None
-        return Affine([self.batches[place] for place in places]).fit(
+        fitted = Affine([self.batches[place] for place in places]).fit(
             tuple(values[place] for place in places))
+        is_plain = not isinstance(fitted, list) or fitted[0] == 0
+        return fitted if len(places) > 2 or is_plain else None
 
     def size(self, values: Sequence[int], where: str) -> int | list[int]:
         """As `fit`. Raises NotAffine, which names `where`."""

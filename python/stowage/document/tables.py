@@ -142,10 +142,11 @@ def is_packed(view: View) -> bool:
 
 
 def are_packed_where_longer(views: Sequence[View]) -> bool:
-    """Whether the strides are those of contiguous tensors at the batches at which no axis has one element
-    that has more at another batch, and there are such batches."""
-    one = [axis for axis in range(len(views[0].shape))
-           if any(view.shape[axis] == 1 for view in views) and
-           any(view.shape[axis] != 1 for view in views)]
-    longer = [view for view in views if all(view.shape[axis] != 1 for axis in one)]
-    return bool(one) and len(longer) > 1 and all(is_packed(view) for view in longer)
+    """Whether the strides are those of contiguous tensors at the batches at which every stride counts,
+    and there are such batches: the tensor has elements, and along no axis one alone where it has more at
+    another batch."""
+    growing = [axis for axis in range(len(views[0].shape))
+               if len({view.shape[axis] for view in views}) > 1]
+    longer = [view for view in views
+              if 0 not in view.shape and all(view.shape[axis] != 1 for axis in growing)]
+    return 1 < len(longer) < len(views) and all(is_packed(view) for view in longer)

@@ -92,8 +92,10 @@ class FunctionCalls:
             usual = USUAL_BATCH
         self.batch = batch or usual
         self.first = self.call(self.batch)
-        compared = self.takes_batch or self.first.example is not None
-        again = self.call(self.batch) if compared else self.first
+        self.second_fails = ""
+        again = self.first
+        if self.takes_batch or again.example is not None:
+            again = self.second_call()
         self.check_repeatable(again)
         # A number that is another in each call (an id, a time) does not follow the batch.
         self.model_numbers = {name: value for name, value in self.first.model_numbers.items()
@@ -129,6 +131,15 @@ class FunctionCalls:
         return Built(model, example, loss, numbers_of_model(model),
                      numbers_of_inputs(example) if example is not None else {})
 
+    def second_call(self) -> Built:
+        """What the function returns when it is called again; the first result where it raises then."""
+        try:
+            return self.call(self.batch)
+        except Exception as error:
+            message = str(error).strip().split("\n")[0]
+            self.second_fails = f"{type(error).__name__}: {message}"
+            return self.first
+
     def check_repeatable(self, again: Built) -> None:
         for name, value in self.first.input_numbers.items():
             if again.input_numbers.get(name) != value:
@@ -138,10 +149,12 @@ class FunctionCalls:
                     "let it return inputs of the same sizes each time, the largest that a step gets")
 
     def at(self, batch: int) -> Built:
-        """What the function returns at that batch. Raises OtherBatchFails where the model is another
-        there, or where the inputs are those of `self.batch`."""
+        """What the function returns at that batch. Raises OtherBatchFails where it cannot be
+        called again, where the model is another there, or where the inputs are those of `self.batch`."""
         if batch == self.batch:
             return self.first
+        if self.second_fails:
+            raise OtherBatchFails(f"a second call of '{self.label}' raises {self.second_fails}")
         made = self.call(batch)
         for name in dict.fromkeys([*self.model_numbers, *made.model_numbers]):
             here, there = self.model_numbers.get(name), made.model_numbers.get(name)

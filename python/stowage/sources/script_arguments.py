@@ -21,6 +21,8 @@ def script_arguments(path: str, arguments: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except SystemExit as ended:
+        if isinstance(ended.code, str):
+            raise StowageError(f"{path} ended before its step: {ended.code}") from None
         raise StowageError(f"{path} ended with exit code {ended.code or 0} before its step",
                            "its own options stand after --: record train.py -o s.json -- "
                            "--epochs 1") from None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pathlib
 import sys
+import unittest
 from typing import Any
+
+import torch
 
 import stowage
 from command_case import CommandCase
@@ -185,6 +188,9 @@ FUNCTIONS = PARTS + """
         return nn.Linear(8, 4), torch.zeros(batch, 8), squares
 
     was_called = False
+
+    def on_a_gpu(batch):
+        return nn.Linear(8, 4).cuda(), torch.zeros(batch, 8), squares
 
     def weighted(batch):
         weight = torch.ones(batch, 4)
@@ -391,6 +397,15 @@ class OneBatchAlone(FunctionSource):
                          "target\n  return it as the target: model, inputs, target, loss; or let the "
                          "loss move it: weight.to(output.device)\n")
         self.follows("weighted_on_the_device")
+
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_a_function_that_asks_for_a_gpu(self) -> None:
+        line = pathlib.Path("net.py").read_text().split("\n").index(
+            "    return nn.Linear(8, 4).cuda(), torch.zeros(batch, 8), squares") + 1
+        self.assertEqual(self.mistake("net.py:on_a_gpu"),
+                         f"error: net.py:{line}: 'net.py:on_a_gpu' asks for a GPU, and there is none\n  "
+                         "leave the device out of it: the model and its inputs are recorded on a device "
+                         "that is pretended\n")
 
     def test_a_model_that_is_no_function(self) -> None:
         self.assertEqual(self.mistake("net.py:model", "--input", "8"),

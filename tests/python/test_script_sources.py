@@ -104,7 +104,7 @@ class Axes(CommandCase):
         self.assertEqual(self.mistake("list.py"),
                          "error: input 0 of shape [6, 16] has 6 along axis 0 where another has 3: which "
                          "of them is the batch is not known\n  batch_axes says it, with None for a "
-                         "tensor that does not follow the batch, for example batch_axes=[None, 0]\n")
+                         "tensor that does not follow the batch, for example batch_axes=[0, None]\n")
 
     def test_a_step_that_fails_with_the_axes_that_were_said(self) -> None:
         document, errors = self.recorded("said.py")

@@ -113,8 +113,17 @@ class FunctionCalls:
                 positional.append(values[name] if given else parameter.default)
             elif given:
                 keywords[name] = values[name]
-        result = built_on_meta(lambda: self.function(*positional, **keywords))
-        return self.parts(result)
+        try:
+            return self.parts(built_on_meta(lambda: self.function(*positional, **keywords)))
+        except RuntimeError as error:
+            if "NVIDIA driver" not in str(error):
+                raise
+            from stowage.trace.places import place_of_traceback
+
+            raise StowageError(
+                f"{place_of_traceback(error.__traceback__)}: '{self.label}' asks for a GPU, and there is "
+                "none", "leave the device out of it: the model and its inputs are recorded on a device "
+                "that is pretended") from error
 
     def parts(self, result: Any) -> Built:
         import torch

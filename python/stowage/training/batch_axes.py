@@ -66,13 +66,15 @@ class BatchAxes:
                     f"no multiple of the batch {self.batch}",
                     f"{self.word} says which axis is the batch: {self.written([0, 1, None])}")
             if not self.is_said:
-                known = [0 if self.size(other) == self.batch and self.axes[other] is not None else None
-                         for other in range(len(self.axes))]
+                sizes = [self.size(other) if has is not None else None
+                         for other, has in enumerate(self.axes)]
+                first = next(size for size in sizes if size is not None)
+                example = [0 if size == first else None for size in sizes]
                 raise StowageError(
                     f"input {index} of shape {shape} has {self.size(index)} along axis {axis} where "
                     f"another has {self.batch}: which of them is the batch is not known",
                     f"{self.word} says it, with {self.none} for a tensor that does not follow the batch, "
-                    f"for example {self.written(known)}")
+                    f"for example {self.written(example)}")
 
     @property
     def none(self) -> str:

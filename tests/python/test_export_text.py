@@ -218,7 +218,8 @@ the catalogue of layers lacks what this model runs:
         with tempfile.TemporaryDirectory() as folder:
             model = pathlib.Path(folder) / "net.py"
             model.write_text("import torch\n"
-                             "def build(batch):\n    return torch.nn.Linear(4, 3), torch.empty(batch, 4)\n"
+                             "def build(batch):\n"
+                             "    return torch.nn.Linear(4, 3), torch.empty(batch, 4)\n"
                              "def strange(batch):\n"
                              "    class Strange(torch.nn.Module):\n"
                              "        def forward(self, x):\n"

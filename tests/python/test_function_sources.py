@@ -131,6 +131,12 @@ FUNCTIONS = PARTS + """
     def samples(batch):
         return Noise(), batch, squares
 
+    def at_a_time_step(batch):
+        # another number at each call, which decides no size
+        return Masked(), (torch.zeros(batch, 6, 8), torch.zeros(6, 6), next(times)), squares
+
+    times = iter(range(9))
+
     def own_input_as_target(batch):
         images = torch.zeros(batch, 8)
         return nn.Linear(8, 8), images, images, functional.mse_loss
@@ -285,6 +291,9 @@ class Axes(FunctionSource):
 
     def test_a_batch_that_is_a_number(self) -> None:
         self.assertEqual(storages(self.follows("samples"))["Noise.randn"], [0, 32])
+
+    def test_a_number_that_is_another_at_each_call(self) -> None:
+        self.follows("at_a_time_step")
 
     def test_an_input_that_is_its_own_target_is_one_tensor(self) -> None:
         document = self.follows("own_input_as_target")

@@ -77,6 +77,11 @@ def uses_a_model(loss: Callable[..., Any]) -> bool:
     return bool(found_in(loss)[0])
 
 
+def common(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What both have alike."""
+    return {name: value for name, value in first.items() if other.get(name) == value}
+
+
 class FunctionCalls:
     """The function's calls. `batch` is the batch that the model is built for: the one that is asked
     for, the parameter's default, or USUAL_BATCH."""
@@ -97,9 +102,9 @@ class FunctionCalls:
         if self.takes_batch or again.example is not None:
             again = self.second_call()
         self.check_repeatable(again)
-        # A number that is another in each call (an id, a time) does not follow the batch.
-        self.model_numbers = {name: value for name, value in self.first.model_numbers.items()
-                              if again.model_numbers.get(name) == value}
+        # A number that is another in each call (an id, a time step) does not follow the batch.
+        self.model_numbers = common(self.first.model_numbers, again.model_numbers)
+        self.input_numbers = common(self.first.input_numbers, again.input_numbers)
 
     def call(self, batch: int) -> Built:
         """What the function returns at that batch. Raises StowageError for what is no model."""
@@ -151,7 +156,7 @@ class FunctionCalls:
 
     def check_repeatable(self, again: Built) -> None:
         for name, value in self.first.input_numbers.items():
-            if again.input_numbers.get(name) != value:
+            if isinstance(value, tuple) and again.input_numbers.get(name) != value:
                 raise StowageError(
                     f"'{self.label}' returns other inputs at each call: {name} is "
                     f"{shown(value)}, then {shown(again.input_numbers.get(name))}",
@@ -171,7 +176,9 @@ class FunctionCalls:
                 raise OtherBatchFails(
                     f"the model is built for a batch: its {name} is {shown(here)} at batch "
                     f"{self.batch} and {shown(there)} at batch {batch}")
-        if self.first.example is not None and made.input_numbers == self.first.input_numbers:
+        same_names = made.input_numbers.keys() == self.first.input_numbers.keys()
+        if self.first.example is not None and same_names and (
+                common(self.input_numbers, made.input_numbers) == self.input_numbers):
             raise OtherBatchFails(f"'{self.label}' returns inputs of the same sizes at batch "
                                   f"{self.batch} and at batch {batch}")
         return made

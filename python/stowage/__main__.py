@@ -49,10 +49,20 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the words before the first "--", those after it). Versions of argparse differ in what they make
+    of "--", so that it never sees one."""
+    end = list(words).index("--") if "--" in words else len(words)
+    return list(words[:end]), list(words[end + 1:])
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line (by default the process's own); returns the exit code: 0, 2 for an error
-    that the user can correct, 130 if interrupted."""
-    options = make_parser().parse_args(arguments)
+    that the user can correct, 130 if interrupted. Words behind a "--" are those of the file that the
+    command runs: the option `own_arguments`."""
+    own, after = parted(sys.argv[1:] if arguments is None else arguments)
+    options = make_parser().parse_args(own)
+    options.own_arguments = after
     try:
         return options.run(options) or 0
     except StowageError as error:

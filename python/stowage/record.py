@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
     from stowage.pretend.session import Session
-    from stowage.sources.source import Source
+    from stowage.sources.source import Example, FixedBatch, Source
     from stowage.training.batch_axes import Axes, BatchAxes
     from stowage.training.function_step import FunctionStep
     from stowage.training.model_step import ModelStep
@@ -46,23 +46,33 @@ class RecordedStep:
         return self
 
 
-def at_batches(batch: int, run: Callable[[list[int]], RecordedStep]) -> RecordedStep:
-    """The RecordedStep of `run(batches)`: of the batch that is described and two that say how sizes
-    grow. Where the step raises at another batch it runs once more, at its own alone."""
-    from stowage.training.steps import OtherBatchFails
+def probed_batches(batch: int) -> list[int]:
+    """The batch that is described, and others that say how sizes grow. An axis of one element is like no
+    other: beside a batch of 1 there are three others, which say it alone where 1 does not."""
+    return [1, 2, 3, 7] if batch == 1 else [batch, batch + 1, 2 * batch + 3]
 
-    try:
-        return run([batch, batch + 1, 2 * batch + 3])
-    except OtherBatchFails as failure:
-        recorded = run([batch, batch])
-        recorded.warn(f"the step is recorded for batch {batch} alone: {failure}",
-                      "record it again at the batch that is asked for")
-        return recorded
+
+def at_batches(batch: int, fixed: FixedBatch | None,
+               run: Callable[[list[int]], RecordedStep]) -> RecordedStep:
+    """The RecordedStep of `run(batches)`: of the batch that is described and of those that say how sizes
+    grow. `fixed` says that there are no others; where the step raises at another batch it is recorded
+    again, at its own alone: the next step tells what the described one keeps."""
+    from stowage.sources.source import FixedBatch, OtherBatchFails
+
+    if fixed is None:
+        try:
+            return run(probed_batches(batch))
+        except OtherBatchFails as failure:
+            fixed = FixedBatch(str(failure), "record it again at the batch that is asked for")
+    recorded = run([batch, batch])
+    if fixed.reason:
+        recorded.warn(f"the step is recorded for batch {batch} alone: {fixed.reason}", fixed.hint)
+    return recorded
 
 
 def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inputs: Any, *,
            optimizer: Any = "sgd", loss: Callable[..., Any] | None = None, target: Any = None,
-           mode: str = "train", precision: str = "fp32", batch_axes: Axes = 0,
+           mode: str = "train", precision: str = "fp32", batch_axes: Axes = "first",
            batch: int | None = None, implementation: str = "default", micro_batches: int = 1,
            zero_grad_to_none: bool = True, compute_capability: tuple[int, int] = (8, 6),
            seq: int | None = None, name: str | None = None,
@@ -78,7 +88,8 @@ def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inpu
     loss, target        of a model: loss(output, target); without a loss the output's own `loss`
     mode                "train" or "inference"
     precision           fp32, fp64, fp16, bf16 (the model and its inputs), amp-fp16, amp-bf16
-    batch_axes          the inputs' axis that is the batch, or one for each tensor
+    batch_axes          the inputs' axis that is the batch, or one for each tensor, None where it does
+                        not follow the batch; by default the first, which has one size in all tensors
     batch               another batch than the inputs have
     output              a path: the file is written there
 
@@ -130,13 +141,14 @@ def record_model(model: torch.nn.Module, arguments: tuple[Any, ...], keywords: d
     from stowage.training.batch_axes import BatchAxes
 
     axes = BatchAxes(arguments, keywords, target, batch_axes)
+    axes.check_batch(batch)
     source = Source(name or type(model).__name__, "", model, axes.example,
-                    own_loss(loss), options.seq, axes.batch)
+                    own_loss(loss), options.seq, axes.batch, axes.fixed())
     return record_source(source, batch or axes.batch or 1, options, session)
 
 
 def own_loss(loss: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    from stowage.sources.python_file import own_loss as with_target
+    from stowage.sources.function_calls import own_loss as with_target
 
     return None if loss is None else with_target(loss)
 
@@ -147,7 +159,23 @@ def record_source(source: Source, batch: int, options: RecordOptions | None = No
     already. Raises StowageError for what the user can correct."""
     how = options or RecordOptions()
     check_words(how)
-    return at_batches(batch, lambda batches: source_at(source, batches, how, session))
+    return at_batches(batch, source.fixed, lambda batches: source_at(source, batches, how, session))
+
+
+def examples_at(source: Source, batches: Sequence[int]) -> dict[int, Example]:
+    """{batch: Example}. They are made before the device is pretended: a source may run code of its
+    user's. Raises OtherBatchFails where the first batch has one and another has none."""
+    from stowage.sources.source import failure_at
+
+    made = {}
+    for batch in batches:
+        try:
+            made[batch] = source.example(batch)
+        except Exception as error:
+            if batch == batches[0]:
+                raise
+            raise failure_at(batch, error) from error
+    return made
 
 
 def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
@@ -163,6 +191,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     from stowage.training.weightless import weightless
 
     training = options.mode == "train"
+    examples = examples_at(source, batches)
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
         fake = stack.enter_context(weightless(source.model, MODEL_DTYPES.get(options.precision)))
@@ -177,7 +206,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
                 optimizer = rebuilt(options.optimizer, fake.fakes)
             else:
                 optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
-        step = ModelStep(source.model, source.example, source.loss, optimizer,
+        step = ModelStep(source.model, examples.__getitem__, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
         return recorded_step(recording, batches, step, optimizer, source.name,
@@ -192,13 +221,10 @@ def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
     from stowage.training.batch_axes import BatchAxes
 
     axes = BatchAxes(arguments, keywords, None, batch_axes)
-    batch = batch or axes.batch
-    if batch is None:
-        raise StowageError("the step's function takes no tensor, so that it has no batch",
-                           "give the batch's tensors to it as arguments")
+    axes.check_batch(batch)
     options = dataclasses.replace(options, micro_batches=1, precision=None)
     label = name or str(getattr(function, "__name__", "step"))
-    return at_batches(batch, lambda batches: function_at(
+    return at_batches(batch or axes.batch or 1, axes.fixed(), lambda batches: function_at(
         function, axes, arguments, keywords, label, batches, options, session))
 
 

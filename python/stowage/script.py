@@ -26,6 +26,7 @@ from stowage import active_script
 from stowage.active_script import ActiveScript, ScriptIsRecorded
 from stowage.errors import StowageError
 from stowage.record import RecordedStep, record_function
+from stowage.sources.script_arguments import script_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from stowage.training.batch_axes import Axes
 
 
-def step(function: Callable[..., Any] | None = None, *, batch_axes: Axes = 0) -> Callable[..., Any]:
+def step(function: Callable[..., Any] | None = None, *,
+         batch_axes: Axes = "first") -> Callable[..., Any]:
     """Marks the function as a whole training step (or inference). `batch_axes` says which axis of
     its tensor arguments is the batch (stowage/training/batch_axes.py)."""
     if function is None:
@@ -53,15 +55,14 @@ def step(function: Callable[..., Any] | None = None, *, batch_axes: Axes = 0) ->
 
 
 @contextlib.contextmanager
-def arguments_of(path: str, arguments: Sequence[str]) -> Iterator[None]:
-    """sys.argv and sys.path as the script expects them."""
-    before = sys.argv, sys.path[:]
-    sys.argv = [path, *arguments]
+def folder_searched(path: str) -> Iterator[None]:
+    """While active, the script's folder is searched for what it imports, as Python does."""
+    before = sys.path[:]
     sys.path.insert(0, str(pathlib.Path(path).resolve().parent))
     try:
         yield
     finally:
-        sys.argv, sys.path[:] = before
+        sys.path[:] = before
 
 
 def record_script(path: str, batch: int | None, options: RecordOptions,
@@ -71,7 +72,8 @@ def record_script(path: str, batch: int | None, options: RecordOptions,
 
     if not pathlib.Path(path).is_file():
         raise StowageError(f"there is no file '{path}'")
-    with pretended_cuda(options.capability) as session, arguments_of(path, arguments):
+    with (pretended_cuda(options.capability) as session, folder_searched(path),
+          script_arguments(path, arguments)):
         active_script.active = ActiveScript(session, batch, pathlib.Path(path).stem, options)
         try:
             runpy.run_path(path, run_name="__main__")
@@ -81,10 +83,6 @@ def record_script(path: str, batch: int | None, options: RecordOptions,
             raise
         except SyntaxError as error:
             raise StowageError(f"{error.filename}:{error.lineno}: {error.msg}") from None
-        except SystemExit as ended:
-            raise StowageError(f"{path} ended with exit code {ended.code} before its step",
-                               "its own options stand after --: record train.py -o s.json -- "
-                               "--epochs 1") from None
         except Exception as error:
             from stowage.trace.failures import untraceable_script
 

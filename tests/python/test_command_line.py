@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import textwrap
 import unittest
-from typing import Any
 from unittest import mock
 
+from command_case import PACKAGE, CommandCase
 from references import has
 from step_memory import StepMemory
-from stowage.__main__ import main
 
-PACKAGE = pathlib.Path(__file__).parent.parent.parent / "python"
 SCRIPT = """
     import torch, stowage
     import torch.nn.functional as functional
@@ -78,36 +73,8 @@ MODEL = """
 """
 
 
-class CommandLine(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.enterContext(contextlib.chdir(self.folder))
-        pathlib.Path("train.py").write_text(textwrap.dedent(SCRIPT))
-        pathlib.Path("net.py").write_text(textwrap.dedent(MODEL))
-
-    def run_command(self, *words: str) -> tuple[Any, str, str]:
-        """(exit code, stdout, stderr)"""
-        output, errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-            try:
-                code = main(list(words))
-            except SystemExit as ended:
-                code = ended.code
-        return code, output.getvalue(), errors.getvalue()
-
-    def record(self, *words: str) -> dict[str, Any]:
-        code, output, errors = self.run_command("record", *words, "-o", "s.json")
-        self.assertEqual(code, 0, errors)
-        return json.loads(pathlib.Path("s.json").read_text())
-
-    def mistake(self, *words: str, command: str = "record") -> str:
-        """The messages of a call that fails and leaves nothing behind."""
-        before = sorted(os.listdir())
-        code, output, errors = self.run_command(command, *words, "-o", "s.json")
-        self.assertEqual((code, output), (2, ""))
-        self.assertEqual([name for name in sorted(os.listdir()) if name != "__pycache__"],
-                         [name for name in before if name != "__pycache__"])
-        return errors
+class CommandLine(CommandCase):
+    files = {"train.py": SCRIPT, "net.py": MODEL}
 
     def test_a_script_with_the_hook(self) -> None:
         document = self.record("train.py", "--batch", "16")

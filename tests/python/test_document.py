@@ -11,7 +11,8 @@ from torch import nn
 
 import stowage
 from step_memory import StepMemory
-from stowage.document.affine import Affine
+from stowage.document.affine import Affine, NotAffine
+from stowage.document.extents import Extent
 
 
 def mlp() -> nn.Module:
@@ -48,6 +49,42 @@ class Fit(unittest.TestCase):
         affine = Affine([2, 3, 7])
         self.assertIsNone(affine.fit((4, 9, 49)))
         self.assertIsNone(affine.fit((20, 30, 71)))
+
+    def test_a_stride_along_one_element_says_nothing(self) -> None:
+        affine = Affine([1, 2, 3, 7])
+        ones = [(4, 1), (4, 2), (4, 3), (4, 7)]
+        self.assertEqual(affine.strides(ones, [(1, 1), (2, 16), (3, 16), (7, 16)], "x"), ((0, 1), 16))
+        self.assertEqual(affine.strides(ones, [(1, 9), (2, 4), (3, 6), (7, 14)], "x"), ((0, 1), (0, 2)))
+        self.assertEqual(affine.strides([(1,)] * 4, [(5,), (9,), (1,), (8,)], "x"), (5,))
+        empty = [(0, 4), (1, 4), (2, 4), (6, 4)]
+        self.assertEqual(affine.strides(empty, [(4, 7), (9, 1), (8, 1), (8, 1)], "x"), (8, 1))
+
+    def test_a_stride_of_two_batches_is_a_number_or_a_multiple(self) -> None:
+        affine = Affine([2, 3, 7])
+        shapes = [(1,), (2,), (6,)]
+        self.assertEqual(affine.strides(shapes, [(99,), (8,), (8,)], "x"), (8,))
+        self.assertEqual(affine.strides(shapes, [(99,), (6,), (14,)], "x"), ((0, 2),))
+        for strides in ([(99,), (7,), (15,)], [(1,), (2,), (4,)]):
+            with self.assertRaises(NotAffine) as caught:
+                affine.strides(shapes, strides, "x")
+            self.assertEqual(str(caught.exception), f"x: {tuple(s[0] for s in strides)} at the batches "
+                                                    "(2, 3, 7)")
+
+    def test_a_tensor_stays_within_its_storage_at_every_batch(self) -> None:
+        rows = Extent(((0, 1), 8), (8, 1), 0, 4)
+        rows.check((0, 32), "x")
+        for extent, said in (
+                (rows._replace(offset=8), "x: at batch 1 it would use 64 bytes of a tensor of 32 bytes"),
+                (rows._replace(shape=((0, 2), 8)),
+                 "x: at batch 1 it would use 64 bytes of a tensor of 32 bytes"),
+                (rows._replace(shape=((-1, 2), 8)),
+                 "x: at batch 1048576 it would use 67108832 bytes of a tensor of 33554432 bytes"),
+                (rows._replace(shape=((0, 1), (0, 1)), strides=(0, 0)),
+                 "x: a tensor has 2 axes that grow with the batch")):
+            with self.assertRaises(NotAffine) as caught:
+                extent.check((0, 32), "x")
+            self.assertEqual(str(caught.exception), said)
+        Extent(((0, 1), 0), (8, 1), 800, 4).check((0, 32), "x")
 
 
 class Document(unittest.TestCase):

@@ -253,12 +253,13 @@ the catalogue of layers lacks what this model runs:
         with tempfile.TemporaryDirectory() as folder:
             model = pathlib.Path(folder) / "net.py"
             model.write_text("import torch\n"
-                             "def build():\n    return torch.nn.Linear(4, 3), torch.empty(2, 4)\n"
-                             "def strange():\n"
+                             "def build(batch):\n"
+                             "    return torch.nn.Linear(4, 3), torch.empty(batch, 4)\n"
+                             "def strange(batch):\n"
                              "    class Strange(torch.nn.Module):\n"
                              "        def forward(self, x):\n"
                              "            return torch.special.i0(x)\n"
-                             "    return Strange(), torch.empty(2, 4)\n")
+                             "    return Strange(), torch.empty(batch, 4)\n")
             output = pathlib.Path(folder) / "net.yaml"
 
             def run(name: str, *more: str) -> int:

@@ -4,6 +4,7 @@
   python -m stowage record transformers:gpt2 --seq 1024 --optimizer adamw -o gpt2.json
   python -m stowage record net.py:build_model --input 3x224x224 -o net.json
   python -m stowage record train.py --batch 8 -o train.json       (docs/record.md)
+  python -m stowage record train.py -o train.json -- --epochs 1   (the script's own options)
 
 then: stowage check resnet50.json --gpu rtx3090
 """
@@ -14,6 +15,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from stowage.command_line.batch_axes import batch_axes_of
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.whole_file import check_place
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 SUMMARY = "record one step of a PyTorch network as a step file"
 DEFAULT_BATCH = 2
 # Options that a script has no use for, with their defaults.
-NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
-                  "implementation": "default", "mode": "train", "accumulation": 1,
+NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "batch_axes": (), "head": None,
+                  "optimizer": "sgd", "implementation": "default", "mode": "train", "accumulation": 1,
                   "keep_gradients": False, "precision": "fp32", "channels_last": False,
                   "checkpoint": False}
 
@@ -66,6 +68,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
     parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
                         help="an input of FILE.py:FUNCTION without its batch: 3x224x224, 128:int64")
+    parser.add_argument("--batch-axes", type=batch_axes_of, default=(), metavar="AXES",
+                        help="the axis of the inputs of FILE.py:FUNCTION that is the batch, where the "
+                             "function takes none: 0, or one for each tensor: 0,1,none")
     parser.add_argument("--head", metavar="KIND",
                         help="of transformers: CausalLM, SequenceClassification, ...")
     parser.add_argument("--optimizer", default="sgd", choices=OPTIMIZERS, metavar="NAME",
@@ -84,8 +89,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="gradient checkpointing, where the model offers it")
     parser.add_argument("--compute-capability", type=capability_of, default=(8, 6), metavar="X.Y",
                         help="for which attention and convolutions choose kernels (default 8.6)")
-    parser.add_argument("script_arguments", nargs="*", metavar="-- ARGUMENT",
-                        help="what a script is called with")
 
 
 def record_options(options: argparse.Namespace) -> RecordOptions:
@@ -103,7 +106,8 @@ def record_model_source(options: argparse.Namespace) -> RecordedStep:
     from stowage.sources.variations import with_channels_last, with_checkpointing
 
     source = resolve(options.source, SourceOptions(options.seq, options.size, tuple(options.input),
-                                                   options.head))
+                                                   options.head, options.batch_axes),
+                     options.batch, options.own_arguments)
     if options.channels_last:
         source = with_channels_last(source)
     if options.checkpoint:
@@ -121,7 +125,7 @@ def record_script_step(options: argparse.Namespace) -> RecordedStep:
             word = name.replace("_", "-")
             raise StowageError(f"--{word}: {options.source} is a script, which says so itself")
     return record_script(options.source, options.batch, record_options(options),
-                         options.script_arguments)
+                         options.own_arguments)
 
 
 def run(options: argparse.Namespace) -> int:

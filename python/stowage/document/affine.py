@@ -51,6 +51,34 @@ class Affine:
             fitted.append((size[0], size[1]) if isinstance(size, list) else size)
         return tuple(fitted)
 
+    def strides(self, shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]],
+                where: str) -> tuple[Dimension, ...]:
+        """As `sizes`, of the strides of a tensor that has `shapes` at the batches. Along an axis of one
+        element, and in a tensor without elements, a stride moves nowhere and may be any number: where
+        the strides are not on a line, those of the other batches say it. Raises NotAffine, which names
+        `where`."""
+        fitted: list[Dimension] = []
+        for sizes, values in zip(zip(*shapes), zip(*strides)):
+            size = self.fit(values)
+            if size is None:
+                longer = [place for place, extent in enumerate(sizes)
+                          if extent != 1 and 0 not in shapes[place]]
+                size = values[0] if not longer else self.fit_some(values, longer)
+            if size is None:
+                raise NotAffine(f"{where}: {values} at the batches {tuple(self.batches)}")
+            fitted.append((size[0], size[1]) if isinstance(size, list) else size)
+        return tuple(fitted)
+
+    def fit_some(self, values: tuple[int, ...], places: list[int]) -> int | list[int] | None:
+        """As `fit`, by the batches at these places alone. Two points are always on a line: of two batches
+        a constant and a multiple of the batch are believed, and no other line."""
+        if len(places) < 2:
+            return None
+        fitted = Affine([self.batches[place] for place in places]).fit(
+            tuple(values[place] for place in places))
+        is_plain = not isinstance(fitted, list) or fitted[0] == 0
+        return fitted if len(places) > 2 or is_plain else None
+
     def size(self, values: Sequence[int], where: str) -> int | list[int]:
         """As `fit`. Raises NotAffine, which names `where`."""
         fitted = self.fit(tuple(values))

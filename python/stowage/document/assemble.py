@@ -33,6 +33,7 @@ class Assembly:
         self.tables = Tables(self.affine)
         self.storages = [StepStorages(recording, step) for step in self.steps]
         self.names = Names()
+        self.within: set[tuple[int, int]] = set()  # (storage, layout): checked
 
     @property
     def step(self) -> StepRecord:
@@ -82,8 +83,20 @@ class Assembly:
         flat = []
         for views in zip(*lists):
             if views[0].storage in self.local:
-                flat += [self.local[views[0].storage], self.tables.layout(views, where)]
+                place, layout = self.local[views[0].storage], self.tables.layout(views, where)
+                self.check_extent(place, layout, where)
+                flat += [place, layout]
         return flat
+
+    def check_extent(self, place: int, layout: int, where: str) -> None:
+        """Raises NotAffine where a tensor of that layout is not within the storage at every batch."""
+        if len(self.steps) > 1 and (place, layout) not in self.within:
+            self.within.add((place, layout))
+            self.tables.extents[layout].check(self.storage_bytes(place, where), where)
+
+    def storage_bytes(self, place: int, where: str) -> int | list[int]:
+        sizes = [self.recording.storages[s.numbers[place]].bytes for s in self.storages]
+        return self.affine.size(sizes, where)
 
     def attributes_of(self, nodes: Sequence[NodeRecord], reads: list[int]) -> int:
         several = []
@@ -120,8 +133,7 @@ class Assembly:
     def storage_rows(self, rows: list[StorageRow]) -> list[list[Any]]:
         table = []
         for place, row in enumerate(rows):
-            sizes = [self.recording.storages[s.numbers[place]].bytes for s in self.storages]
-            size = self.affine.size(sizes, row.name)
+            size = self.storage_bytes(place, row.name)
             written = [row.name, row.kind, row.persistence, size, row.origin, row.parameter, row.flags]
             while len(written) > 4 and written[-1] in (-1, {}):
                 written.pop()

@@ -6,6 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from stowage.document.extents import Extent
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
@@ -63,6 +65,7 @@ class Tables:
         self.affine = affine
         self.shapes, self.layouts, self.attributes, self.origins = Rows(), Rows(), Rows(), Rows()
         self.layout_of_views: dict[Hashable, int] = {}
+        self.extents: dict[int, Extent] = {}  # by the layout's number
 
     def shape(self, sizes: tuple[Dimension, ...]) -> int:
         return self.shapes.number(sizes, [json_size(size) for size in sizes])
@@ -82,9 +85,11 @@ class Tables:
         first = views[0]
         word, factor = type_of(first.dtype)
         shape = self.affine.sizes([view.shape for view in views], where)
-        strides = self.affine.sizes([view.strides for view in views], where)
+        strides = self.affine.strides([view.shape for view in views],
+                                      [view.strides for view in views], where)
         offset = self.affine.size([view.offset for view in views], where)
-        packed = all(is_packed(view) for view in views)
+        packed = all(is_packed(view) for view in views) or are_packed_where_longer(views)
+        extent = Extent(shape, strides, offset, first.dtype.itemsize)
         if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
             shape, strides = (*shape, factor), (*(multiplied(s, factor) for s in strides), 1)
             offset = multiplied(offset, factor)
@@ -92,7 +97,9 @@ class Tables:
                offset, first.is_view]
         while len(row) > 2 and row[-1] in (None, 0, False):
             row.pop()
-        return self.layouts.number(json.dumps(row), row)
+        number = self.layouts.number(json.dumps(row), row)
+        self.extents[number] = extent
+        return number
 
     def attribute_row(self, several: Sequence[dict[str, Any]]) -> int:
         """The number of the attributes of a call, which `several` has at each of the batches."""
@@ -132,3 +139,14 @@ def multiplied(size: Any, factor: int) -> Any:
 def is_packed(view: View) -> bool:
     """Whether the strides are those of a contiguous tensor of that shape, to the number."""
     return view.strides == contiguous_strides(view.shape)
+
+
+def are_packed_where_longer(views: Sequence[View]) -> bool:
+    """Whether the strides are those of contiguous tensors at the batches at which every stride counts,
+    and there are such batches: the tensor has elements, and along no axis one alone where it has more at
+    another batch."""
+    growing = [axis for axis in range(len(views[0].shape))
+               if len({view.shape[axis] for view in views}) > 1]
+    longer = [view for view in views
+              if 0 not in view.shape and all(view.shape[axis] != 1 for axis in growing)]
+    return 1 < len(longer) < len(views) and all(is_packed(view) for view in longer)

@@ -15,6 +15,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from stowage.command_line.batch_axes import batch_axes_of
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.sources import SourceOptions, resolve
@@ -23,6 +24,8 @@ from stowage.whole_file import check_place, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from stowage.sources.source import Source
 
 SUMMARY = "write a model's layers as a description"
 LOSSES = ("cross_entropy", "mse", "l1", "bce", "bce_with_logits")
@@ -36,6 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=positive, metavar="N", help="pixels of an image's side")
     parser.add_argument("--input", action="append", default=[], metavar="SHAPE",
                         help="an input without the batch: 3x224x224, 128:int64")
+    parser.add_argument("--batch-axes", type=batch_axes_of, default=(), metavar="AXES",
+                        help="the axis of a function's inputs that is the batch: 0, or 0,1,none")
     parser.add_argument("--head", metavar="NAME", help="transformers: CausalLM, MaskedLM, ...")
     parser.add_argument("--loss", choices=LOSSES,
                         help="the loss of the output [the source's own, cross_entropy]")
@@ -72,6 +77,14 @@ def loss_function(name: str) -> Callable[..., Any]:
     return loss
 
 
+def with_loss(source: Source, loss: Callable[..., Any]) -> Source:
+    """The source with that loss, also where its batches have one of their own."""
+    import dataclasses
+
+    return dataclasses.replace(
+        source, loss=loss, example=lambda batch: dataclasses.replace(source.example(batch), loss=None))
+
+
 def run(options: argparse.Namespace) -> int:
     if options.output != "-":
         check_place(options.output)
@@ -96,13 +109,14 @@ def text_of(options: argparse.Namespace) -> str:
     from . import export
 
     settings = SourceOptions(seq=options.seq, size=options.size, inputs=tuple(options.input),
-                             head=options.head)
-    source = resolve(options.source, settings)
+                             head=options.head, batch_axes=options.batch_axes)
+    source = resolve(options.source, settings, arguments=options.own_arguments)
     if options.loss:
-        source = dataclasses.replace(source, loss=loss_function(options.loss))
+        source = with_loss(source, loss_function(options.loss))
     other = None
     if source.seq:
         other_seq = source.seq + 8 if source.seq < 16 else source.seq - 5
-        other = (other_seq, resolve(options.source,
-                                    dataclasses.replace(settings, seq=other_seq)).example)
+        again = resolve(options.source, dataclasses.replace(settings, seq=other_seq),
+                        arguments=options.own_arguments)
+        other = (other_seq, again.example)
     return export(source, other)

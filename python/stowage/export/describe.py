@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stowage.errors import StowageError
+from stowage.sources.source import OtherBatchFails
 
 from . import arguments, blocks, capture, convert, optional, shared_defaults, tree, yaml_text
 from .catalogue import defaults_of, text_of
@@ -46,14 +47,25 @@ def converted(source: Source,
     length, where its sequence length shall be a symbol."""
     if source.loss is None:
         raise StowageError(f"{source.name} has no loss", "a Source has one: loss(output, target)")
+    if source.fixed is not None:
+        raise StowageError(source.fixed.reason or "no input follows the batch", source.fixed.hint)
     module = WithLoss(source.model.train(), source.loss)
     points = [(batch, source.seq or 0) for batch in BATCHES]
     examples = {points[0]: source.example, points[1]: source.example}
     if other_seq is not None:
         points.append((BATCHES[0], other_seq[0]))
         examples[points[2]] = other_seq[1]
-    captured = capture.capture(
-        module, lambda *point: example_inputs(examples[point](point[0])), points)
+
+    def inputs_at(batch: int, seq: int) -> tuple[Any, ...]:
+        made = examples[batch, seq](batch)
+        module.loss = made.loss or module.loss
+        return example_inputs(made)
+
+    try:
+        captured = capture.capture(module, inputs_at, points)
+    except OtherBatchFails as failure:
+        raise StowageError(f"{source.name} has no description: {failure}",
+                           "record it at the batch that is asked for") from None
     if captured.unexplained:
         raise StowageError("sizes depend on the batch in no way that a description can say: in "
                            + ", ".join(dict.fromkeys(captured.unexplained)))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
+import os
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
 REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"
+FAKE_TENSOR_LOG = "torch._subclasses.fake_tensor"
 CUDA_DEVICE_TYPE = 1  # c10::DeviceType::CUDA
 
 
@@ -42,6 +45,25 @@ def device_guard_restored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def exceptions_not_logged() -> Iterator[None]:
+    """While active, PyTorch logs no exception on its way, as FakeTensorMode does before it raises: the
+    exception's receiver says what there is to say. STOWAGE_TRACEBACK leaves the log as it is."""
+    if os.environ.get("STOWAGE_TRACEBACK"):
+        yield
+        return
+
+    def without_exception(record: logging.LogRecord) -> bool:
+        return record.exc_info is None
+
+    logger = logging.getLogger(FAKE_TENSOR_LOG)
+    logger.addFilter(without_exception)
+    try:
+        yield
+    finally:
+        logger.removeFilter(without_exception)
+
+
+@contextlib.contextmanager
 def fake_tensors() -> Iterator[FakeTensorMode]:
     """While active, tensors are fake; yields the mode."""
     import torch._subclasses.fake_tensor as fake_tensor
@@ -51,7 +73,7 @@ def fake_tensors() -> Iterator[FakeTensorMode]:
 
     # Torch makes a real tensor on the device first, where torch.cuda.is_available().
     with mock.patch.object(fake_tensor, "init_gpu_context", lambda _device: None):
-        with WithoutDevice(allow_non_fake_inputs=True) as mode:
+        with exceptions_not_logged(), WithoutDevice(allow_non_fake_inputs=True) as mode:
             # What FakeTensorMode remembers of an operator forgets storages larger than their
             # tensors, such as the gradient of attention's mask, whose rows have 16 elements.
             mode.cache_enabled = False

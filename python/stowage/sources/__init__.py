@@ -1,6 +1,6 @@
 """From a word of the command line to a model with example inputs.
 
-`resolve(text, options)` takes
+`resolve(text, options, batch, arguments)` takes
 
     torchvision:resnet50                     torchvision's builders
     timm:swinv2_tiny_window8_256             timm's registry
@@ -16,15 +16,19 @@ inputs for a batch, and the loss. Nothing is downloaded, and no weight has memor
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
 from stowage.sources.source import Example, Source, SourceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["Example", "Source", "SourceOptions", "is_script", "resolve"]
 
 # Which fields of SourceOptions each kind of source reads.
 TAKES = {"torchvision": ("size",), "timm": ("size",), "transformers": ("seq", "size", "head"),
-         "file": ("seq", "inputs")}
+         "file": ("seq", "inputs", "batch_axes")}
 LIBRARIES = tuple(name for name in TAKES if name != "file")
 
 
@@ -37,16 +41,21 @@ def check_options(text: str, kind: str, options: SourceOptions) -> None:
     """Raises StowageError for an option that this kind of source does not read."""
     for field in dataclasses.fields(options):
         if getattr(options, field.name) not in (None, ()) and field.name not in TAKES[kind]:
-            word = {"inputs": "input"}.get(field.name, field.name)
+            word = {"inputs": "input"}.get(field.name, field.name).replace("_", "-")
             raise StowageError(f"--{word}: {text} has no use for it", "leave it out")
 
 
-def resolve(text: str, options: SourceOptions | None = None) -> Source:
-    """The Source that the word names. Raises StowageError where it names none, or where an option is
-    not of its kind."""
+def resolve(text: str, options: SourceOptions | None = None, batch: int | None = None,
+            arguments: Sequence[str] = ()) -> Source:
+    """The Source that the word names. `batch` is the one that is asked for, None: the source's own, or
+    any; `arguments` are a file's own words. Raises StowageError where the word names no source, or where
+    an option is not of its kind."""
     options = options or SourceOptions()
     library, colon, name = text.partition(":")
     if colon and library in LIBRARIES:
+        if arguments:
+            raise StowageError(f"-- {' '.join(arguments)}: {text} takes no words of its own",
+                               "leave them out; what stands after -- is for FILE.py")
         if not name:
             raise StowageError(f"'{text}' names no model", f"for example {library}:" + {
                 "torchvision": "resnet50", "timm": "vit_base_patch16_224",
@@ -68,7 +77,7 @@ def resolve(text: str, options: SourceOptions | None = None) -> Source:
         from stowage.sources import python_file
 
         check_options(text, "file", options)
-        return python_file.resolve(path, function, options)
+        return python_file.resolve(path, function, options, batch, arguments)
     if is_script(text):
         raise StowageError(f"'{text}' is a script, not a model",
                            f"name a function in it that returns one: {text}:build_model")

@@ -8,28 +8,30 @@ It may take `batch` and `seq` and return
     model, inputs, target, loss
 
 It is called with the device "meta" as default, so that its weights have no memory; where it looks
-at values while it builds, it is called again on the CPU.
+at values while it builds, it is called again on the CPU. A function that takes the batch is called at
+each batch that is recorded (function_calls.py). Of one that takes none nothing says which axes of its
+inputs are the batch: its user says them (batch_axes), or its step is recorded for these inputs alone.
+
+The file is loaded, and its function called, with the words behind "--" as the script's own: sys.argv.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import pathlib
 import sys
 from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
-from stowage.sources.source import Example, Source, SourceOptions, built_on_meta, class_loss, closest
+from stowage.sources.function_calls import FunctionCalls, check_parameters
+from stowage.sources.script_arguments import script_arguments
+from stowage.sources.source import Example, FixedBatch, Source, SourceOptions, class_loss, closest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     import torch
-
-EXAMPLE_BATCH = 2
-OFFERED = ("batch", "batch_size", "seq")  # what a function may take
 
 
 def load_file(path: str) -> ModuleType:
@@ -65,116 +67,90 @@ def input_of(text: str) -> tuple[tuple[int, ...], torch.dtype]:
     return shape, dtype
 
 
-def check_parameters(label: str, function: Callable[..., Any], seq: int | None) -> None:
-    """Raises StowageError where the function needs other arguments than OFFERED, or where `seq` is given
-    and it takes none."""
-    try:
-        taken = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return  # a function of C: what it takes shows when it is called
-    single = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p.name for p in taken if p.default is p.empty and p.kind not in single]
-    if more := [name for name in needed if name not in OFFERED]:
-        raise StowageError(f"'{label}' needs {' and '.join(more)}, which nothing gives it",
-                           "a function of batch and seq, or of none, that returns the model")
-    if "seq" in needed and not seq:
-        raise StowageError(f"'{label}' needs seq", "--seq says how many tokens a sequence has")
-    if seq and "seq" not in [p.name for p in taken]:
-        raise StowageError(f"--seq: '{label}' takes no seq", "leave it out, or let the function take it")
-
-
-def call(function: Callable[..., Any], batch: int, seq: int | None) -> Any:
-    """The function's result; it gets of `batch` and `seq` what it takes."""
-    offered = dict(zip(OFFERED, (batch, batch, seq)))
-    taken = inspect.signature(function).parameters
-    keywords = {name: value for name, value in offered.items() if name in taken and value}
-    return function(**keywords)
-
-
-def as_example(inputs: Any, target: Any) -> Example:
-    if isinstance(inputs, dict):
-        return Example((), inputs, target)
-    return Example(tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {}, target)
-
-
-def own_loss(loss: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The user's loss, called with the target if it takes one."""
-    try:
-        takes = len(inspect.signature(loss).parameters)
-    except (TypeError, ValueError):
-        takes = 2
-    return loss if takes != 1 else lambda output, _target: loss(output)
-
-
-def resolve(path: str, name: str, options: SourceOptions) -> Source:
+def function_of(path: str, name: str) -> Callable[..., Any]:
+    """The file's function. Raises StowageError where it has none of that name."""
     import torch
 
     module = load_file(path)
-    function = getattr(module, name, None)
-    if not callable(function):
+    function: Callable[..., Any] | None = getattr(module, name, None)
+    if function is None or not callable(function):
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise StowageError(f"'{path}' has no function '{name}'", closest(name, functions))
+    if isinstance(function, torch.nn.Module):
+        raise StowageError(f"'{path}:{name}' is a model, not a function that returns one",
+                           f"def build_model(): return {name}")
+    return function
 
-    check_parameters(f"{path}:{name}", function, options.seq)
 
-    def build(batch: int) -> Any:
-        def made() -> Any:
-            return call(function, batch, options.seq)
+def resolve(path: str, name: str, options: SourceOptions, batch: int | None = None,
+            arguments: Sequence[str] = ()) -> Source:
+    """The Source of a function. `batch` is the one that is asked for, None: the function's own;
+    `arguments` are the file's own."""
+    label = f"{path}:{name}"
+    with script_arguments(path, arguments):
+        function = function_of(path, name)
+        check_parameters(label, function, options.seq)
+        calls = FunctionCalls(label, function, batch, options.seq)
+    returned = calls.first.example
+    check_inputs(label, returned, options)
 
-        try:
-            return built_on_meta(made)
-        except (RuntimeError, NotImplementedError) as error:
-            if "meta" not in str(error):
-                raise
-            return made()
+    def at_batch(batch: int) -> Example:
+        with script_arguments(path, arguments):
+            if returned is not None:
+                return calls.example(batch)
+            if calls.takes_batch:
+                calls.at(batch)  # whether the model is the same
+        return Example(tuple(torch_empty(batch, text) for text in options.inputs))
 
-    result = build(EXAMPLE_BATCH)
-    model, *rest = result if isinstance(result, (tuple, list)) else (result,)
-    if not isinstance(model, torch.nn.Module):
-        raise StowageError(f"'{path}:{name}' returned a {type(model).__name__}, not a model",
-                           "it returns an nn.Module, or a tuple that begins with one")
-    if rest and options.inputs:
-        raise StowageError(f"--input: '{path}:{name}' returns the model's inputs itself",
-                           "leave it out")
-    loss = own_loss(rest[-1]) if len(rest) > 1 and callable(rest[-1]) else class_loss
-    if not rest and not options.inputs:
-        raise StowageError(f"'{path}:{name}' says nothing about the model's inputs",
+    example: Callable[[int], Example] = at_batch
+    own_batch, fixed = calls.batch if calls.takes_batch else None, None
+    if returned is not None and not calls.takes_batch:
+        example, own_batch, fixed = without_batch(label, returned, options, batch)
+    elif options.batch_axes:
+        raise StowageError(f"--batch-axes: '{label}' " + (
+            "takes the batch itself" if calls.takes_batch else "returns no inputs"), "leave it out")
+    return Source(name if name != "build_model" else pathlib.Path(path).stem,
+                  f"{pathlib.Path(path).name}:{name}", calls.first.model, example,
+                  calls.first.loss or class_loss, options.seq, own_batch, fixed)
+
+
+def check_inputs(label: str, returned: Example | None, options: SourceOptions) -> None:
+    if returned is not None and options.inputs:
+        raise StowageError(f"--input: '{label}' returns the model's inputs itself", "leave it out")
+    if returned is None and not options.inputs:
+        raise StowageError(f"'{label}' says nothing about the model's inputs",
                            "return (model, inputs), or give their shapes: --input 3x224x224")
 
+
+def torch_empty(batch: int, text: str) -> torch.Tensor:
+    """An input of that shape (`input_of`) at the batch."""
+    import torch
+
+    shape, dtype = input_of(text)
+    return torch.empty((batch, *shape), dtype=dtype, device="meta")
+
+
+def without_batch(label: str, returned: Example, options: SourceOptions,
+                  batch: int | None) -> tuple[Callable[[int], Example], int | None, FixedBatch | None]:
+    """(example, its batch, why it is fixed) of a function that takes no batch. Raises StowageError
+    where another batch than its own is asked for and nothing says how to make it."""
+    from stowage.training.batch_axes import BatchAxes
+
+    name = label.rpartition(":")[2]
+    reason = f"'{label}' takes no batch, and nothing says which axis of its inputs is the batch"
+    hint = (f"let it take the batch: def {name}(batch), or say which axis is: --batch-axes 0, "
+            "or --batch-axes 0,1,none for each tensor")
+    if not options.batch_axes:
+        if batch is not None:
+            raise StowageError(f"--batch {batch}: {reason}", hint)
+        return lambda _batch: returned, 1, FixedBatch(reason, hint)
+    only = options.batch_axes[0] if len(options.batch_axes) == 1 else options.batch_axes
+    axes = BatchAxes(returned.arguments, returned.keywords, returned.target, only, "--batch-axes")
+    axes.check_batch(batch)
+
     def example(batch: int) -> Example:
-        if not rest:
-            tensors = [torch.empty((batch, *shape), dtype=dtype, device="meta")
-                       for shape, dtype in map(input_of, options.inputs)]
-            return Example(tuple(tensors))
-        inputs = rest[0]
-        target = rest[1] if len(rest) > 1 and not callable(rest[1]) else None
-        return as_example(*rebatched((inputs, target), batch))
+        made = axes.example(batch)
+        made.loss = returned.loss
+        return made
 
-    return Source(name if name != "build_model" else pathlib.Path(path).stem,
-                  f"{pathlib.Path(path).name}:{name}", model, example, loss, options.seq,
-                  batch=batch_of(rest[0]) if rest else None)
-
-
-def batch_of(inputs: Any) -> int | None:
-    """The first axis of the first tensor."""
-    import torch
-    from torch.utils._pytree import tree_iter
-
-    for value in tree_iter(inputs):
-        if isinstance(value, torch.Tensor) and value.dim():
-            return int(value.shape[0])
-    return None
-
-
-def rebatched(values: Any, batch: int) -> Any:
-    """The same tree, each tensor on "meta" and with `batch` rows."""
-    import torch
-    from torch.utils._pytree import tree_map
-
-    def one(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        shape = (batch, *value.shape[1:]) if value.dim() else ()
-        return torch.empty(shape, dtype=value.dtype, device="meta")
-
-    return tree_map(one, values)
+    return example, axes.batch or 1, FixedBatch() if axes.batch is None else None

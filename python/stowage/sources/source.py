@@ -22,16 +22,42 @@ class SourceOptions:
     size: int | None = None  # pixels of an image's side
     inputs: tuple[str, ...] = ()  # shapes without the batch: "3x224x224", "128:int64"
     head: str | None = None  # transformers: "CausalLM", "SequenceClassification", ...
+    # The axis of the inputs that is the batch: one for all tensors, or one for each; None: none is.
+    batch_axes: tuple[int | None, ...] = ()
 
 
 @dataclasses.dataclass
 class Example:
     """One batch, on the device "meta": the model is called with `arguments` and `keywords`;
-    `target` is for the loss, None where the model computes it."""
+    `target` is for the loss, None where the model computes it. `loss` is this batch's own, in place
+    of the source's."""
 
     arguments: tuple[Any, ...] = ()
     keywords: dict[str, Any] = dataclasses.field(default_factory=dict)
     target: Any = None
+    loss: Callable[[Any, Any], Any] | None = None
+
+
+class OtherBatchFails(Exception):
+    """The step can be recorded at its batch and not at another; the message says why. It follows "the
+    step is recorded for batch 4 alone: "."""
+
+
+def failure_at(batch: int, error: Exception) -> OtherBatchFails:
+    """The OtherBatchFails for an exception that was raised at another batch."""
+    if isinstance(error, OtherBatchFails):
+        return error
+    message = str(error).strip().split("\n")[0]
+    return OtherBatchFails(f"at batch {batch} it raises {type(error).__name__}: {message}")
+
+
+@dataclasses.dataclass(frozen=True)
+class FixedBatch:
+    """Why a step is recorded for its own batch alone: a warning's text and hint. Without text there is
+    no warning: its user said so."""
+
+    reason: str = ""
+    hint: str = ""
 
 
 @dataclasses.dataclass
@@ -39,8 +65,9 @@ class Source:
     """A model, and how to feed it.
 
     model    an nn.Module on the device "meta", in float32
-    example  batch -> Example; the batch is the first axis of every tensor
+    example  batch -> Example. Raises OtherBatchFails where there is none at that batch
     loss     (output, target) -> scalar tensor; None: the model computes it
+    fixed    why there are inputs for one batch alone; None: there are at any
     """
 
     name: str
@@ -50,6 +77,7 @@ class Source:
     loss: Callable[[Any, Any], Any] | None
     seq: int | None = None
     batch: int | None = None  # where the source itself says one
+    fixed: FixedBatch | None = None
 
 
 def import_library(name: str) -> ModuleType:
@@ -74,18 +102,29 @@ def closest(word: str, words: Iterable[str]) -> str:
 
 
 def built_on_meta(build: Callable[[], Any]) -> Any:
-    """What `build()` returns, with its parameters on the device "meta": they have no memory.
-    Default devices do not reach tensors that are made on a device of their own. A model that looks
-    at values while it is built is built on the CPU and then moved."""
+    """What `build()` returns, a model or a tuple with models in it; their parameters are on the device
+    "meta", where they have no memory. Default devices do not reach tensors that are made on a device
+    of their own. What looks at values while it is built is built on the CPU, and its models are moved
+    afterwards."""
     import torch
 
     try:
         with torch.device("meta"):
             return build()
-    except (NotImplementedError, RuntimeError) as error:
-        if "meta" not in str(error):
+    except (NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        if "meta" not in str(error).lower():
             raise
-    return build().to("meta")
+    return with_models_on_meta(build())
+
+
+def with_models_on_meta(built: Any) -> Any:
+    import torch
+
+    if isinstance(built, torch.nn.Module):
+        return built.to("meta")
+    if type(built) in (tuple, list):
+        return tuple(part.to("meta") if isinstance(part, torch.nn.Module) else part for part in built)
+    return built
 
 
 def first_tensor(output: Any) -> torch.Tensor:

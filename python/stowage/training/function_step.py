@@ -7,7 +7,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._pytree import tree_map
+
+from stowage.training.weightless import on_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +30,8 @@ class FunctionStep:
         self.result: Any = None
 
     def load(self, batch: int) -> tuple[Any, Any, Any]:
-        def on_device(value: Any) -> Any:
-            return self.place(value) if isinstance(value, torch.Tensor) else value
-
         made = self.example(batch)
-        self.batch = (tree_map(on_device, made.arguments), tree_map(on_device, made.keywords), None)
+        self.batch = on_device((made.arguments, made.keywords, None), self.place)
         return self.batch
 
     def run(self, _on_micro_batch: Callable[[int], None] | None = None) -> None:

@@ -11,11 +11,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._pytree import tree_map
 
 from stowage.errors import StowageError
 from stowage.sources.source import Example, first_tensor
-from stowage.training.weightless import fake_like
+from stowage.training.weightless import fake_like, on_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +64,8 @@ class ModelStep:
                  loss: Callable[[Any, Any], Any] | None, optimizer: torch.optim.Optimizer | None,
                  precision: str | None = "fp32", set_to_none: bool = True,
                  micro_batches: int = 1) -> None:
-        self.model, self.example, self.loss_function = model, example, loss
+        self.model, self.example = model, example
+        self.loss_function = self.usual_loss = loss
         self.optimizer = optimizer
         if optimizer is not None and needs_closure(optimizer):
             raise StowageError(
@@ -84,12 +84,10 @@ class ModelStep:
 
     def load(self, batch: int) -> tuple[Any, Any, Any]:
         """Make the batch's inputs; returns the tensors."""
-        def on_device(value: Any) -> Any:
-            return fake_like(value, self.dtype) if isinstance(value, torch.Tensor) else value
-
         made = self.example(batch)
-        self.batch = (tree_map(on_device, made.arguments), tree_map(on_device, made.keywords),
-                      tree_map(on_device, made.target))
+        self.loss_function = made.loss or self.usual_loss
+        self.batch = on_device((made.arguments, made.keywords, made.target),
+                               lambda tensor: fake_like(tensor, self.dtype))
         return self.batch
 
     def precision(self) -> contextlib.AbstractContextManager[Any]:
@@ -118,13 +116,26 @@ class ModelStep:
         arguments, keywords, target = self.batch
         with self.precision():
             self.output = self.model(*arguments, **keywords)
-            self.loss = (output_loss(self.output) if self.loss_function is None else
-                         self.loss_function(self.output, target))
+            self.loss = self.loss_of(self.output, target)
         if self.loss.dim():
             raise StowageError(f"the loss is a tensor of shape {list(self.loss.shape)}, not a number",
                                "reduce it: loss.mean()")
         loss = self.loss if self.micro_batches == 1 else self.loss / self.micro_batches
         loss.backward()
+
+    def loss_of(self, output: Any, target: Any) -> torch.Tensor:
+        if self.loss_function is None:
+            return output_loss(output)
+        try:
+            loss: torch.Tensor = self.loss_function(output, target)
+            return loss
+        except RuntimeError as error:
+            if type(error).__name__ == "FakeTensorDeviceMismatchError" and "meta" in str(error):
+                raise StowageError(
+                    "the loss reads a tensor that is neither the model's output nor its target",
+                    "return it as the target: model, inputs, target, loss; or let the loss move it: "
+                    "weight.to(output.device)") from error
+            raise
 
     def output_tensor(self) -> torch.Tensor:
         return first_tensor(self.output)

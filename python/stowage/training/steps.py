@@ -1,8 +1,8 @@
 """Runs a step several times under a recorder, and records what its tensors are.
 
-Four steps: the first and the steady one at the recorded batch, then one at each of two other
-batches. The optimizer makes its state in the first; the second is what the file describes; the
-others say how its sizes grow with the batch.
+The first and the steady one at the recorded batch, then one at each of the other batches. The
+optimizer makes its state in the first; the second is what the file describes; the others say how its
+sizes grow with the batch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._pytree import tree_iter
 
-from stowage.sources.source import first_tensor
+from stowage.sources.source import failure_at, first_tensor
 from stowage.trace.record import ModelTensor, StepRecord, StorageRecord
 from stowage.trace.session import recording
 
@@ -38,12 +38,12 @@ class Recording:
     compiled: bool  # a part of it is torch.compile's
 
 
-class OtherBatchFails(Exception):
-    """The step runs at the recorded batch and raises at another; the message says what."""
-
-
 def tensors_of(tree: Any) -> list[torch.Tensor]:
     return [t for t in tree_iter(tree) if isinstance(t, torch.Tensor) and t.device.type == "cuda"]
+
+
+def kernels_of(step: StepRecord) -> list[str]:
+    return [node.kernel for node in step.nodes]
 
 
 class StepRunner:
@@ -118,7 +118,8 @@ class StepRunner:
         return recorder.finish_step()
 
     def run(self, batches: Sequence[int]) -> Recording:
-        """A Recording: steps 0 and 1 at the first batch, then one at each of the others."""
+        """A Recording: steps 0 and 1 at the first batch, then one at each of the others, up to the first
+        that runs other kernels."""
         with recording(self.session.driver, self.models, self.on_backward, self.on_gradients,
                        self.on_output) as self.recorder:
             parameters = self.described("named_parameters")
@@ -132,9 +133,9 @@ class StepRunner:
                 except Exception as error:
                     if batch == batches[0]:
                         raise
-                    message = str(error).strip().split("\n")[0]
-                    raise OtherBatchFails(
-                        f"at batch {batch} it raises {type(error).__name__}: {message}") from error
+                    raise failure_at(batch, error) from error
+                if batch != batches[0] and kernels_of(steps[-1]) != kernels_of(steps[1]):
+                    break  # other kernels fix the batch: the other batches would say no more
             compiled = any(type(part).__name__ == "OptimizedModule"
                            for model in self.models.values() for part in model.modules())
             return Recording(self.recorder.storages, steps, parameters, buffers, model_state,

@@ -14,7 +14,7 @@ import torch
 from stowage.pretend.recurrent import flatten_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def fake_like(tensor: torch.Tensor, dtype: torch.dtype | None = None,
@@ -28,6 +28,23 @@ def fake_like(tensor: torch.Tensor, dtype: torch.dtype | None = None,
         raise NotImplementedError(f"a tensor of layout {tensor.layout}")
     dense = torch.empty_like(tensor, device="meta").stride()
     return torch.empty_strided(tensor.shape, dense, dtype=kept, device=device)
+
+
+def on_device(tree: Any, place: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """The tree with `place(tensor)` for each tensor. A tensor that stands in it twice is one tensor
+    afterwards too, as it is after `x = x.cuda()`."""
+    from torch.utils._pytree import tree_map
+
+    placed: dict[int, torch.Tensor] = {}
+
+    def one(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) not in placed:
+            placed[id(value)] = place(value)
+        return placed[id(value)]
+
+    return tree_map(one, tree)
 
 
 def is_on_device(model: torch.nn.Module) -> bool:
@@ -53,7 +70,7 @@ class WeightlessModel:
         for module in model.modules():
             self.replace_tensors(module, dtype)
         for module in model.modules():
-            if isinstance(module, torch.nn.RNNBase) and not getattr(module, "proj_size", 0):
+            if isinstance(module, torch.nn.RNNBase):
                 flatten_weights(module)
 
     def replace_tensors(self, module: torch.nn.Module, dtype: torch.dtype | None) -> None:

@@ -42,6 +42,13 @@ void put_parameters(Text& text, const std::vector<Parameter>& parameters, Tables
   });
 }
 
+// Left out where all are updated, as in whatever this program lowers.
+void put_not_updated(Text& text, const std::vector<ParameterId>& ids) {
+  if (ids.empty()) return;
+  put(text, ",\n\"not_updated\": ");
+  put_list(text, ids.size(), [&](std::size_t i) { put(text, "{}", ids[i].value); });
+}
+
 void put_layers(Text& text, const StepDocument& document, Tables& tables) {
   put(text, ",\n\"layers\": ");
   put_list(text, document.layers.size(), [&](std::size_t i) {
@@ -88,6 +95,7 @@ std::string write_step(const StepDocument& document) {
   put_settings(text, graph.settings);
   put_origins(text, graph, true);
   put_parameters(text, document.parameters, tables);
+  put_not_updated(text, document.not_updated);
   put_layers(text, document, tables);
   put(text, ",\n\"result_bytes\": {}",
       document.result_bytes ? written(*document.result_bytes) : "null");

@@ -43,17 +43,17 @@ Diagnostics notes_on_update(const StepDocument& document) {
   if (!missing) return {};
   const std::string_view optimizer =
       name_to_ask_for(missing->is_whole ? document.graph->settings.optimizer : OptimizerSettings{});
-  const std::string_view whose = missing->parameters == 1 ? "parameter" : "parameters";
-  return {{.severity = Severity::warning,
-           .message = fmt::format(
-               "the step has no update of {} trained {} ({}): no optimizer ran for {} when it was "
-               "recorded, and its state and temporaries are not counted",
-               grouped_digits(missing->parameters), whose, to_string(missing->bytes),
-               missing->parameters == 1 ? "it" : "them"),
-           .hint = fmt::format(
-               "check, batch and plan take `optimizer` {}, which adds them; or record a "
-               "function that calls optimizer.step()",
-               optimizer)}};
+  const bool one = missing->parameters == 1;
+  return {
+      {.severity = Severity::warning,
+       .message = fmt::format(
+           "the step has no update of {} trained parameter{} ({}): no optimizer ran for {} when "
+           "the step was recorded, so the optimizer's state and temporaries are not counted",
+           grouped_digits(missing->parameters), one ? "" : "s", format_bytes(missing->bytes),
+           one ? "it" : "them"),
+       .hint = fmt::format("check, batch and plan take `optimizer` {}, which adds them; or "
+                           "record a function that calls optimizer.step()",
+                           optimizer)}};
 }
 
 Diagnostics notes_on_step(const StepDocument& document) {

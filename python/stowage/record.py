@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stowage import active_script
 from stowage.errors import StowageError
 from stowage.options import RecordOptions, check_words
+from stowage.shown import printable_tree
 from stowage.whole_file import StrPath, check_place
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from stowage.training.batch_axes import Axes, BatchAxes
     from stowage.training.function_step import FunctionStep
     from stowage.training.model_step import ModelStep
+    from stowage.training.optimizers import KnownOptimizer
     from stowage.training.steps import Recording
 
 
@@ -32,10 +34,15 @@ class RecordedStep:
 
     @property
     def warnings(self) -> list[str]:
-        return [warning["message"] for warning in self.document["warnings"]]
+        """Messages: those of the file, and that of parameters which the step does not update."""
+        from stowage.document.not_updated import update_warning
+
+        missing = update_warning(self.document)
+        return [warning["message"]
+                for warning in (*self.document["warnings"], *([missing] if missing else []))]
 
     def warn(self, message: str, hint: str) -> None:
-        self.document["warnings"].append({"message": message, "hint": hint})
+        self.document["warnings"].append(printable_tree({"message": message, "hint": hint}))
 
     def save(self, path: StrPath) -> RecordedStep:
         """Writes the file, whole or not at all, and returns self. Raises StowageError where it cannot be
@@ -159,6 +166,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     from stowage.pretend.session import pretended_cuda
     from stowage.training.model_step import MODEL_DTYPES, ModelStep, in_mode
     from stowage.training.optimizers import optimizer_maker, rebuilt
+    from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
 
@@ -180,8 +188,8 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
         step = ModelStep(source.model, source.example, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
-        return recorded_step(recording, batches, step, optimizer, source.name,
-                        source.description, source.seq, options)
+        return recorded_step(recording, batches, step, source.name, source.description, source.seq,
+                             options, result_warnings(fake.hook_results))
 
 
 def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
@@ -210,6 +218,7 @@ def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[
     from stowage.pretend.session import pretended_cuda
     from stowage.training.found import found_in
     from stowage.training.function_step import FunctionStep, fake_parameters_updated
+    from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import fake_like, weightless
 
@@ -220,14 +229,14 @@ def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[
             place: Callable[[torch.Tensor], torch.Tensor] = fake_like
         else:
             place = copy_on_own_device
-        fakes = {}
-        for model in models.values():
-            fakes.update(stack.enter_context(weightless(model)).fakes)
+        fake_models = [stack.enter_context(weightless(model)) for model in models.values()]
+        fakes = {key: fake for model in fake_models for key, fake in model.fakes.items()}
         stack.enter_context(fake_parameters_updated(optimizers.values(), fakes))
         step = FunctionStep(function, axes.example, place, optimizers.values())
         recording = StepRunner(session, step, models).run(batches)
-        return recorded_step(recording, batches, step, next(iter(optimizers.values()), None),
-                        name, "", options.seq, options)
+        returned = [name for model in fake_models for name in model.hook_results]
+        return recorded_step(recording, batches, step, name, "", options.seq, options,
+                             result_warnings(returned))
 
 
 def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
@@ -238,8 +247,8 @@ def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep | FunctionStep,
-             optimizer: torch.optim.Optimizer | None, name: str, source: str, seq: int | None,
-             options: RecordOptions) -> RecordedStep:
+                  name: str, source: str, seq: int | None, options: RecordOptions,
+                  more_warnings: list[dict[str, str]]) -> RecordedStep:
     """The RecordedStep of a recording: the step file with its settings and warnings."""
     import torch
 
@@ -247,19 +256,46 @@ def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep 
     from stowage.document.description import Description, input_names
     from stowage.document.settings import layout_of, precision_of
     from stowage.training.model_step import ModelStep
-    from stowage.training.optimizers import settings_of
 
-    known = settings_of(optimizer) if optimizer else ("sgd", {}, "default", True)
-    warnings = [] if known[3] else [{
-        "message": f"the optimizer is {type(optimizer).__name__}, which 'settings' cannot name; its "
-                   "updates are in the step as they ran"}]
+    training = bool(recording.steps[1].losses)
+    known, warnings = optimizer_of(recording, step) if training else (NO_OPTIMIZER, [])
+    warnings += more_warnings
     if recording.compiled:
         warnings.append({"message": "torch.compile is left out: the step is recorded as eager "
                                     "PyTorch runs it"})
     description = Description(
         name=name, source=source, torch_version=torch.__version__.partition("+")[0],
-        precision=options.precision or precision_of(recording), training=bool(recording.steps[1].losses),
+        precision=options.precision or precision_of(recording), training=training,
         micro_batches=options.micro_batches, seq=seq, input_names=input_names(step),
         optimizer=known, capability=options.capability, layout=layout_of(recording.parameters),
         warnings=warnings, repeatable=options.micro_batches == 1 and isinstance(step, ModelStep))
     return RecordedStep(document(recording, batches, description))
+
+
+NO_OPTIMIZER: KnownOptimizer = ("sgd", {}, "default", True)
+
+
+def optimizer_of(recording: Recording, step: ModelStep | FunctionStep,
+                 ) -> tuple[KnownOptimizer, list[dict[str, str]]]:
+    """(what `settings` say of the step's optimizer, warnings): of the one that stepped first; where none
+    did and nothing was updated, of the one that was found."""
+    from stowage.document.not_updated import partial_update_warning
+    from stowage.training.optimizers import settings_of
+
+    partial = partial_update_warning(recording)
+    warnings = [partial] if partial else []
+    updates = recording.updates_any
+    if recording.stepped:
+        known = settings_of(recording.stepped[0])
+        if not known[3]:
+            warnings.append({
+                "message": f"the optimizer is {type(recording.stepped[0]).__name__}, which 'settings' "
+                           "cannot name; its updates are in the step as they ran"})
+        return known, warnings
+    if updates:
+        warnings.append({
+            "message": "the step updates its parameters without an optimizer of torch.optim; "
+                       "'settings' call it sgd, and its updates are in the step as they ran"})
+        return NO_OPTIMIZER, warnings
+    found = [settings_of(optimizer) for optimizer in step.optimizers]
+    return next((known for known in found if known[3]), NO_OPTIMIZER), warnings

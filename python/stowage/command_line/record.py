@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
-from stowage.whole_file import check_place
+from stowage.shown import printable_line
+from stowage.whole_file import check_place, descriptor_of
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "record one step of a PyTorch network as a step file"
 DEFAULT_BATCH = 2
+STDOUT = 1  # its descriptor
 # Options that a script has no use for, with their defaults.
 NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "head": None, "optimizer": "sgd",
                   "implementation": "default", "mode": "train", "accumulation": 1,
@@ -140,8 +142,10 @@ def run(options: argparse.Namespace) -> int:
         raise user_code_error(error, options.source) from error
     recorded.save(options.output)
     document = recorded.document
-    for warning in document["warnings"]:
-        print(f"warning: {warning['message']}", file=sys.stderr)
-    print(f"{options.output}: {document['model']} at batch {document['batch']}, "
-          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
+    for warning in recorded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    is_stdout = descriptor_of(options.output) == STDOUT
+    print(f"{printable_line(options.output)}: {document['model']} at batch {document['batch']}, "
+          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s",
+          file=sys.stderr if is_stdout else sys.stdout)
     return 0

@@ -32,6 +32,8 @@ NAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "radam": (torch.optim.RAdam, {}),
     "adafactor": (torch.optim.Adafactor, {}),
 }
+# Name in the step file, settings that differ from 0, implementation, whether the name is known.
+KnownOptimizer: TypeAlias = tuple[str, dict[str, Any], str, bool]
 OptimizerMaker: TypeAlias = "Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]"
 
 IMPLEMENTATIONS: dict[str, dict[str, bool]] = {
@@ -72,12 +74,13 @@ def rebuilt(optimizer: torch.optim.Optimizer,
         copied = dict(group)
         copied["params"] = [fakes.get(id(p), p) for p in group["params"]]
         again.param_groups.append(copied)
+    # A scheduler of learning rates puts a function over `step` that runs the original's.
+    vars(again).pop("step", None)
     return again
 
 
-def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], str, bool]:
-    """What the step file says of the optimizer: its name there and the settings that differ from 0;
-    (name, settings, implementation, whether the name is known)."""
+def settings_of(optimizer: torch.optim.Optimizer) -> KnownOptimizer:
+    """What the step file says of the optimizer."""
     kind = type(optimizer)
     names = {maker: name for name, (maker, _) in reversed(NAMES.items())}  # the plainest name
     known = names.get(kind) or OTHER_PACKAGES.get((kind.__module__.partition(".")[0], kind.__name__))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stowage import active_script
 from stowage.errors import StowageError
-from stowage.options import RecordOptions, check_words
+from stowage.options import RecordOptions, check_batch, check_options
 from stowage.shown import printable_tree
 from stowage.whole_file import StrPath, check_place
 
@@ -105,6 +105,11 @@ def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inpu
         check_place(output)
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
+    check_options(options)
+    if batch is not None:
+        check_batch(batch)
+    if name is not None and not isinstance(name, str):
+        raise StowageError(f"name={name!r} is no text")
     session = None
     script = active_script.active
     if script is not None:  # `python -m stowage record` runs this script
@@ -153,7 +158,8 @@ def record_source(source: Source, batch: int, options: RecordOptions | None = No
     """RecordedStep of a Source (stowage/sources) at `batch` samples. `session`: the device is pretended
     already. Raises StowageError for what the user can correct."""
     how = options or RecordOptions()
-    check_words(how)
+    check_options(how)
+    check_batch(batch)
     return at_batches(batch, lambda batches: source_at(source, batches, how, session))
 
 
@@ -164,13 +170,14 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     import torch
 
     from stowage.pretend.session import pretended_cuda
-    from stowage.training.model_step import MODEL_DTYPES, ModelStep, in_mode
-    from stowage.training.optimizers import optimizer_maker, rebuilt
+    from stowage.training.model_step import MODEL_DTYPES, ModelStep, check_rates, in_mode
+    from stowage.training.optimizers import made_optimizer, rebuilt
     from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
 
     training = options.mode == "train"
+    check_rates(source.model)
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
         fake = stack.enter_context(weightless(source.model, MODEL_DTYPES.get(options.precision)))
@@ -184,7 +191,7 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
             if isinstance(options.optimizer, torch.optim.Optimizer):
                 optimizer = rebuilt(options.optimizer, fake.fakes)
             else:
-                optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
+                optimizer = made_optimizer(options, trained)
         step = ModelStep(source.model, source.example, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
@@ -199,6 +206,8 @@ def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
     already, and so are the function's models."""
     from stowage.training.batch_axes import BatchAxes
 
+    if batch is not None:
+        check_batch(batch)
     axes = BatchAxes(arguments, keywords, None, batch_axes)
     batch = batch or axes.batch
     if batch is None:
@@ -212,31 +221,39 @@ def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
 
 def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[Any, ...],
                 keywords: dict[str, Any], name: str, batches: Sequence[int], options: RecordOptions,
-                session: Session | None) -> RecordedStep:
+                session: Session | None,
+                unforeseen: Sequence[torch.optim.Optimizer] = ()) -> RecordedStep:
+    """RecordedStep of a function at the batches. `unforeseen`: optimizers beside those that are found."""
     import contextlib
 
     from stowage.pretend.session import pretended_cuda
     from stowage.training.found import found_in
     from stowage.training.function_step import FunctionStep, fake_parameters_updated
+    from stowage.training.model_step import check_rates
     from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import fake_like, weightless
 
-    models, optimizers = found_in(function, arguments, keywords)
+    models, found = found_in(function, arguments, keywords)
+    optimizers = [*found.values(), *unforeseen]
+    for model in models.values():
+        check_rates(model)
     with contextlib.ExitStack() as stack:
-        if session is None:
-            session = stack.enter_context(pretended_cuda(options.capability))
-            place: Callable[[torch.Tensor], torch.Tensor] = fake_like
-        else:
-            place = copy_on_own_device
+        place: Callable[[torch.Tensor], torch.Tensor] = copy_on_own_device if session else fake_like
+        device = session or stack.enter_context(pretended_cuda(options.capability))
         fake_models = [stack.enter_context(weightless(model)) for model in models.values()]
         fakes = {key: fake for model in fake_models for key, fake in model.fakes.items()}
-        stack.enter_context(fake_parameters_updated(optimizers.values(), fakes))
-        step = FunctionStep(function, axes.example, place, optimizers.values())
-        recording = StepRunner(session, step, models).run(batches)
+        stack.enter_context(fake_parameters_updated(optimizers, fakes))
+        step = FunctionStep(function, axes.example, place, optimizers)
+        runner = StepRunner(device, step, models)
+        recording = runner.run(batches)
         returned = [name for model in fake_models for name in model.hook_results]
-        return recorded_step(recording, batches, step, name, "", options.seq, options,
-                             result_warnings(returned))
+        if unforeseen or not runner.unforeseen:  # a function may make a new one in each call
+            return recorded_step(recording, batches, step, name, "", options.seq, options,
+                                 result_warnings(returned))
+    # They had the model's own parameters, and nothing named their state: once more, with them.
+    return function_at(function, axes, arguments, keywords, name, batches, options, session,
+                       [*unforeseen, *runner.unforeseen.values()])
 
 
 def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -24,18 +25,26 @@ class BatchAxes:
                  axes: Axes = 0) -> None:
         self.leaves, self.structure = tree_flatten((tuple(arguments), dict(keywords), target))
         tensors = [leaf for leaf in self.leaves if isinstance(leaf, torch.Tensor)]
-        if isinstance(axes, int) or axes is None:
+        if axes is None or not isinstance(axes, Sequence):
             axes = [axes if leaf.dim() else None for leaf in tensors]
         if len(axes) != len(tensors):
             raise StowageError(f"batch_axes has {len(axes)} entries for {len(tensors)} tensors",
                                "one for each, None where a tensor does not follow the batch")
         for index, (leaf, axis) in enumerate(zip(tensors, axes)):
+            if axis is not None and (not isinstance(axis, numbers.Integral) or isinstance(axis, bool)):
+                raise StowageError(f"batch_axes: {axis!r} is no axis",
+                                   "a number from 0 on, or None where a tensor has no batch")
             if axis is not None and not -leaf.dim() <= axis < leaf.dim():
                 raise StowageError(f"batch_axes: input {index} has {leaf.dim()} axes and no axis "
                                    f"{axis}")
         self.axes = list(axes)
         sizes = [leaf.shape[axis] for leaf, axis in zip(tensors, axes) if axis is not None]
         self.batch = min(sizes, default=None)
+        if self.batch == 0:
+            index = next(i for i, (leaf, axis) in enumerate(zip(tensors, axes))
+                         if axis is not None and leaf.shape[axis] == 0)
+            raise StowageError(f"input {index} of shape {list(tensors[index].shape)} has no sample "
+                               f"along axis {axes[index]}", "a batch has at least 1")
         for index, (leaf, axis) in enumerate(zip(tensors, axes)):
             if axis is not None and self.batch and leaf.shape[axis] % self.batch:
                 raise StowageError(

@@ -59,6 +59,8 @@ class StepRunner:
                  models: dict[str, torch.nn.Module]) -> None:
         self.session, self.step, self.models = session, step, models
         self.stepped: list[torch.optim.Optimizer] = []
+        # Optimizers that stepped and are none of the step's, by their ids.
+        self.unforeseen: dict[int, torch.optim.Optimizer] = {}
         self.updates_any = False
         self.first_storage: dict[str, int] = {}  # of each parameter, before the first step
 
@@ -83,6 +85,10 @@ class StepRunner:
         """Notes which trained parameters got a gradient in the step and were not updated; of the
         described step, also which optimizers stepped."""
         updates, step = self.recorder.updates, self.recorder.step
+        known = {id(optimizer) for optimizer in self.step.optimizers}
+        for key, optimizer in updates.optimizers.items():
+            if key not in known:
+                self.unforeseen.setdefault(key, optimizer)
         if step.index == DESCRIBED:
             self.stepped = list(updates.optimizers.values())
         for name, parameter in self.named("named_parameters"):

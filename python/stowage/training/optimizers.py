@@ -78,8 +78,8 @@ def made_optimizer(options: RecordOptions,
 
 def rebuilt(optimizer: torch.optim.Optimizer,
             fakes: dict[int, torch.Tensor]) -> torch.optim.Optimizer:
-    """The same optimizer over the fake parameters, with its hooks and without state; so are optimizers that
-    it holds itself. copy.copy would leave out hooks and all attributes of a class of one's own."""
+    """The same optimizer over the fake parameters, with its hooks and without state; so are optimizers
+    that it holds itself. copy.copy would leave out hooks and all attributes of a class of one's own."""
     again: torch.optim.Optimizer = object.__new__(type(optimizer))
     for key, value in vars(optimizer).items():
         inner = isinstance(value, torch.optim.Optimizer)

@@ -10,5 +10,6 @@
     not_updated.py which trained parameters the step does not update
     layers.py     the list of layers
     settings.py   the settings
+    check.py      what the program would refuse
     write.py      the file on disk: whole or not at all
 """

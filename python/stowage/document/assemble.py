@@ -12,6 +12,7 @@ from stowage.document.names import Names, node_name
 from stowage.document.not_updated import not_updated_ids
 from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
+from stowage.errors import StowageError
 from stowage.shown import printable_tree
 from stowage.version import VERSION
 
@@ -218,6 +219,9 @@ def document(recording: Recording, batches: Sequence[int],
     Where sizes are not affine in the batch the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
+    if not described.nodes:
+        raise StowageError("the step runs no kernel on the device",
+                           "give it the models and tensors that it is to compute with")
     fixed = described.batch in [step.batch for step in others]  # no other batch was to be had
     others = [] if fixed else others
     try:

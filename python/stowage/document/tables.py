@@ -6,6 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from stowage.document.affine import NotAffine
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
@@ -84,6 +86,9 @@ class Tables:
         shape = self.affine.sizes([view.shape for view in views], where)
         strides = self.affine.sizes([view.strides for view in views], where)
         offset = self.affine.size([view.offset for view in views], where)
+        if not is_linear(shape, strides):
+            raise NotAffine(f"{where}: the elements of {[view.shape for view in views]} grow faster than "
+                            f"the batch, at the batches {tuple(self.affine.batches)}")
         packed = all(is_packed(view) for view in views)
         if factor > 1:  # a wide type, as so many of a narrower one along a new last axis
             shape, strides = (*shape, factor), (*(multiplied(s, factor) for s in strides), 1)
@@ -122,6 +127,13 @@ class Tables:
         return {"dimensions": self.shape(tuple(
             (size[0], size[1]) if isinstance(size, list) else size
             for size in fitted if size is not None))}
+
+
+def is_linear(shape: Sequence[Dimension], strides: Sequence[Dimension]) -> bool:
+    """Whether the number of elements, and the last that is reached, are constant + slope * batch."""
+    several = sum(isinstance(size, tuple) for size in shape) > 1 and 0 not in shape
+    return not several and not any(isinstance(size, tuple) and isinstance(stride, tuple)
+                                   for size, stride in zip(shape, strides))
 
 
 def multiplied(size: Any, factor: int) -> Any:

@@ -28,8 +28,7 @@ std::string update_text(const OptimizerSettings& optimizer,
                         const std::optional<MissingUpdate>& missing) {
   if (!missing) return fmt::format("with {}", optimizer_text(optimizer));
   if (missing->is_whole) return "without an update";
-  return fmt::format("with {} of some parameters and no update of others",
-                     optimizer_text(optimizer));
+  return fmt::format("with {}, some parameters without an update", optimizer_text(optimizer));
 }
 
 Json missing_update_json(const std::optional<MissingUpdate>& missing) {

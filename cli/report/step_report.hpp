@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-/// "with sgd", "without an update", "with sgd of some parameters and no update of others"
+/// "with sgd", "without an update", "with sgd, some parameters without an update"
 [[nodiscard]] std::string update_text(const OptimizerSettings& optimizer,
                                       const std::optional<MissingUpdate>& missing);
 /// Null where nothing is missing.

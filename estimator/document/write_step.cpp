@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "estimator/base/printable.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/document/words.hpp"
 #include "estimator/document/write_graph.hpp"
@@ -64,10 +65,12 @@ void put_warnings(Text& text, const Diagnostics& warnings) {
   put(text, ",\n\"warnings\": ");
   put_list(text, warnings.size(), [&](std::size_t i) {
     const Diagnostic& warning = warnings[i];
-    put(text, "\n{{\"message\": {}", quoted(warning.message));
-    if (!warning.hint.empty()) put(text, ", \"hint\": {}", quoted(warning.hint));
+    // They quote names of files, which may hold what the reader refuses.
+    const auto line = [](std::string_view text) { return quoted(printable_line(text)); };
+    put(text, "\n{{\"message\": {}", line(warning.message));
+    if (!warning.hint.empty()) put(text, ", \"hint\": {}", line(warning.hint));
     if (warning.span.source) {
-      put(text, ", \"file\": {}, \"line\": {}, \"column\": {}", quoted(warning.span.source->name),
+      put(text, ", \"file\": {}, \"line\": {}, \"column\": {}", line(warning.span.source->name),
           warning.span.line, warning.span.column);
     }
     put(text, "}}");

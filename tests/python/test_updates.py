@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
+import textwrap
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ import torch
 from torch import nn
 
 import stowage
+from stowage.script import record_script
 
 Step = Callable[[torch.Tensor], Any]
 
@@ -227,6 +230,34 @@ class Updates(unittest.TestCase):
         self.assertIn("aten::_foreach_addcdiv_.ScalarList",
                       [row[1] for row in found.document["step"]["nodes"]])
         self.assertIs(scheduler.optimizer, optimizer)
+
+    def test_a_gradient_scaler_steps_or_does_not(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            for steps, missing in ((True, []), (False, ["weight", "bias"])):
+                pathlib.Path("train.py").write_text(textwrap.dedent(f"""
+                    import torch, stowage
+
+                    model = torch.nn.Linear(8, 8).cuda()
+                    accumulator = model.weight.expand_as(model.weight).grad_fn.next_functions[0][0]
+                    accumulator.register_hook(lambda *_: model.weight.grad.mul_(2) is None or None)
+                    optimizer = torch.optim.AdamW(model.parameters())
+                    scaler = torch.amp.GradScaler("cuda")
+
+                    @stowage.step
+                    def train_step(x):
+                        optimizer.zero_grad()
+                        scaler.scale(model(x).mean()).backward()
+                        if {steps}:
+                            scaler.step(optimizer)
+                            scaler.update()
+
+                    train_step(torch.zeros(4, 8).cuda())
+                    """))
+                found = record_script("train.py", None, stowage.RecordOptions())
+                self.assertEqual(names_not_updated(found), missing)
+                # Hooks on AccumulateGrad nodes run in a script that is recorded whole.
+                self.assertIn("aten::mul_.Tensor",
+                              [row[1] for row in found.document["step"]["nodes"]])
 
     def test_recurrent_weights_that_share_a_buffer(self) -> None:
         model = nn.LSTM(8, 8)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/base/affine.hpp"
 #include "estimator/document/check_step_graph.hpp"
 #include "estimator/step/step_builder.hpp"
 #include "estimator/step/unique_names.hpp"
@@ -90,37 +91,23 @@ void make_names_unique(std::vector<Named>& all, std::size_t first) {
   }
 }
 
-}  // namespace
-
-std::optional<MissingUpdate> missing_update(const StepDocument& document) {
-  if (document.not_updated.empty()) return std::nullopt;
-  MissingUpdate missing{.is_whole = !updates_any(document)};
-  for (const ParameterId id : document.not_updated) {
-    const TensorType& type = document.parameters[id.index()].type;
-    ++missing.parameters;
-    missing.bytes += Bytes(element_count(type.shape).constant) * element_size(type.type);
-  }
-  return missing;
-}
-
-Result<StepDocument> with_update(StepDocument document, const OptimizerSettings& optimizer) {
-  if (auto problem = addition_problem(document)) return failure(*std::move(problem));
-  const bool is_whole = !updates_any(document);
+/// The graph with the update appended. `updates_others`: the step has an optimizer of its own.
+StepGraph updated_graph(const StepDocument& document, const OptimizerSettings& optimizer,
+                        bool updates_others) {
   const std::vector<TensorView> views = parameter_views(document);
   StepGraph graph = *document.graph;
   const std::size_t storages = graph.storages.size(), nodes = graph.nodes.size();
 
   // lower_update updates what has a gradient, by the optimizer of the settings.
-  std::vector<TensorView> gradients = graph.gradients;
   for (std::size_t i = 0; i < graph.gradients.size(); ++i) {
     if (!is_listed(document, ParameterId::of(i))) graph.gradients[i] = {};
   }
-  OptimizerSettings recorded = std::exchange(graph.settings.optimizer, optimizer);
+  graph.settings.optimizer = optimizer;
   ModelGraph model;  // lower_update reads its parameters alone
   model.parameters = document.parameters;
   lower_update(graph, model, views);
-  graph.gradients = std::move(gradients);
-  if (!is_whole) graph.settings.optimizer = std::move(recorded);
+  graph.gradients = document.graph->gradients;
+  if (updates_others) graph.settings.optimizer = document.graph->settings.optimizer;
 
   make_names_unique(graph.storages, storages);
   make_names_unique(graph.nodes, nodes);
@@ -137,12 +124,35 @@ Result<StepDocument> with_update(StepDocument document, const OptimizerSettings&
     const TensorView& view = views[id.index()];
     if (!view.is_view) graph.storages[view.storage.index()].carries_over = true;
   }
+  return graph;
+}
+
+}  // namespace
+
+std::optional<MissingUpdate> missing_update(const StepDocument& document) {
+  if (document.not_updated.empty()) return std::nullopt;
+  MissingUpdate missing{.is_whole = !updates_any(document)};
+  for (const ParameterId id : document.not_updated) {
+    const TensorType& type = document.parameters[id.index()].type;
+    ++missing.parameters;
+    missing.bytes += Bytes(element_count(type.shape).constant) * element_size(type.type);
+  }
+  return missing;
+}
+
+Result<StepDocument> with_update(StepDocument document, const OptimizerSettings& optimizer) {
+  if (auto problem = addition_problem(document)) return failure(*std::move(problem));
+  try {
+    document.graph = std::make_shared<const StepGraph>(
+        updated_graph(document, optimizer, updates_any(document)));
+  } catch (const ArithmeticOverflow&) {
+    return failure(fmt::format("the sizes of an update by {} go past 64 bits", optimizer.name));
+  }
   document.not_updated.clear();
   const auto batch = document.fixed_batch ? document.batch : std::nullopt;
-  if (auto found = step_graph_problem(graph, document.parameters, batch)) {
+  if (auto found = step_graph_problem(*document.graph, document.parameters, batch)) {
     return failure(*std::move(found));
   }
-  document.graph = std::make_shared<const StepGraph>(std::move(graph));
   return document;
 }
 

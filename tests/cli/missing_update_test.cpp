@@ -59,7 +59,7 @@ TEST_CASE("check says of a step without an update that it has none") {
   CHECK(found["settings"]["momentum"].is_null());
   CHECK(found["settings"]["optimizer_implementation"].is_null());
   CHECK(found["settings"]["not_updated"] == json{{"parameters", 4}, {"parameter_bytes", 432}});
-  CHECK(found["diagnostics"][0]["severity"] == "warning");
+  CHECK(found["notes"][0]["severity"] == "warning");
 }
 
 TEST_CASE("check says of a step that updates a part of its parameters what it lacks") {
@@ -117,7 +117,7 @@ TEST_CASE("--optimizer adds the update that the step lacks") {
   CHECK(fused["settings"]["optimizer_implementation"] == "fused");
   const json of_part = answer_of(Words{"check", part, "--optimizer", "momentum"} + on_card);
   CHECK(of_part["settings"]["optimizer"] == "adamw");
-  CHECK(of_part["diagnostics"][0]["message"] ==
+  CHECK(of_part["notes"][0]["message"] ==
         "the update of 2 parameters by sgd with momentum was not recorded: it is added at the end "
         "of the step");
 }

@@ -34,12 +34,16 @@ class RecordedStep:
 
     @property
     def warnings(self) -> list[str]:
-        """Messages: those of the file, and that of parameters which the step does not update."""
+        """Messages of warnings_with_hints()."""
+        return [warning["message"] for warning in self.warnings_with_hints()]
+
+    def warnings_with_hints(self) -> list[dict[str, str]]:
+        """{"message", "hint" if there is one}: those of the file, and that of parameters which the step
+        does not update."""
         from stowage.document.not_updated import update_warning
 
         missing = update_warning(self.document)
-        return [warning["message"]
-                for warning in (*self.document["warnings"], *([missing] if missing else []))]
+        return [*self.document["warnings"], *([missing] if missing else [])]
 
     def warn(self, message: str, hint: str) -> None:
         self.document["warnings"].append(printable_tree({"message": message, "hint": hint}))

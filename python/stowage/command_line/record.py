@@ -142,8 +142,10 @@ def run(options: argparse.Namespace) -> int:
         raise user_code_error(error, options.source) from error
     recorded.save(options.output)
     document = recorded.document
-    for warning in recorded.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    for warning in recorded.warnings_with_hints():
+        print(f"warning: {warning['message']}", file=sys.stderr)
+        if warning.get("hint"):
+            print(f"  {warning['hint']}", file=sys.stderr)
     is_stdout = descriptor_of(options.output) == STDOUT
     print(f"{printable_line(options.output)}: {document['model']} at batch {document['batch']}, "
           f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s",

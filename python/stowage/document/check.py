@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_AXES, MOST_ATTRIBUTES, MOST_NODES, MOST_STORAGES = 32, 100, 1_000_000, 4_000_000
 MOST_ARGUMENTS, LARGEST_NUMBER, LONGEST_TEXT = 8_000_000, 2 ** 60, 4096
+LARGEST_INT64 = 2 ** 63 - 1
 
 
 class Unreadable(Exception):
@@ -55,8 +56,9 @@ class Check:
         self.check_nodes()
         self.check_flags()
 
-    def check_values(self, value: Any, where: str) -> None:
-        """Numbers in their ranges and texts that can be read, wherever they stand."""
+    def check_values(self, value: Any, where: str, largest: int = LARGEST_NUMBER) -> None:
+        """Numbers in their ranges and texts that can be read, wherever they stand. An attribute of a call
+        may be any number of 64 bits."""
         if isinstance(value, str):
             require(len(value.encode(errors="replace")) <= LONGEST_TEXT,
                     f"{where} has a text of over {LONGEST_TEXT} bytes")
@@ -65,13 +67,13 @@ class Check:
         elif isinstance(value, float):
             require(math.isfinite(value), f"{where} has the number {value}")
         elif isinstance(value, int):
-            require(-LARGEST_NUMBER <= value <= LARGEST_NUMBER, f"{where} has the number {value}")
+            require(-largest <= value <= largest, f"{where} has the number {value}")
         elif isinstance(value, dict):
             for key, item in value.items():
-                self.check_values(item, f"'{key}'")
+                self.check_values(item, f"'{key}'", LARGEST_INT64 if key == "attributes" else largest)
         elif isinstance(value, (list, tuple)):
             for item in value:
-                self.check_values(item, where)
+                self.check_values(item, where, largest)
 
     def check_tables(self) -> None:
         shapes, layouts = self.document["shapes"], self.document["layouts"]
@@ -161,7 +163,7 @@ class Check:
         # every batch.
         growth = {after - before for before, after in zip(ends, ends[1:])}
         require(len(growth) <= 1,
-                f"{whose} sees '{self.storages[storage][0]}' as a tensor that grows faster than the batch")
+                f"{whose} sees '{self.storages[storage][0]}' grow faster than the batch")
         fits = ends[0] <= sizes[0] and ends[-1] - ends[0] <= sizes[-1] - sizes[0]
         require(fits or ends[-1] == 0, f"{whose} sees more of '{self.storages[storage][0]}' than it has")
 

@@ -61,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE",
                         help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
                              "script FILE.py with @stowage.step")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file; -: stdout")
     parser.add_argument("--batch", type=positive, metavar="N",
                         help=f"samples of a batch (default: the source's own, else {DEFAULT_BATCH})")
     parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
@@ -131,7 +131,8 @@ def run(options: argparse.Namespace) -> int:
     from stowage.sources.source import import_library
 
     started = time.monotonic()
-    check_place(options.output)
+    output = "/dev/stdout" if options.output == "-" else options.output
+    check_place(output)
     import_library("torch")
     try:
         record = record_script_step if is_script(options.source) else record_model_source
@@ -140,13 +141,13 @@ def run(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         raise user_code_error(error, options.source) from error
-    recorded.save(options.output)
+    recorded.save(output)
     document = recorded.document
     for warning in recorded.warnings_with_hints():
         print(f"warning: {warning['message']}", file=sys.stderr)
         if warning.get("hint"):
             print(f"  {warning['hint']}", file=sys.stderr)
-    is_stdout = descriptor_of(options.output) == STDOUT
+    is_stdout = descriptor_of(output) == STDOUT
     print(f"{printable_line(options.output)}: {document['model']} at batch {document['batch']}, "
           f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s",
           file=sys.stderr if is_stdout else sys.stdout)

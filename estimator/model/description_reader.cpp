@@ -19,16 +19,6 @@ constexpr std::string_view top_keys[] = {"model",    "source", "arguments", "sym
                                          "defaults", "blocks", "layers",    "output",  "loss",
                                          "train",    "pins",   "modules"};
 constexpr std::string_view block_keys[] = {"arguments", "layers", "output", "modules"};
-constexpr std::size_t longest_line = 4096;  // bytes, as in a step file
-
-/// Whether a step file can have it as a text.
-bool is_one_line(std::string_view text) {
-  return text.size() <= longest_line && std::ranges::none_of(text, [](char c) {
-           const auto byte = static_cast<unsigned char>(c);
-           return byte < 0x20 || byte == 0x7f;
-         });
-}
-
 class DescriptionReader {
  public:
   DescriptionReader(const YamlNode& root, const ModelOptions& options, Mistakes& mistakes)
@@ -58,15 +48,10 @@ class DescriptionReader {
     const auto read = [&](std::string_view key, std::string& into) {
       const YamlNode* node = root_.find(key);
       if (node == nullptr) return;
-      if (!node->is_scalar()) {
-        mistakes_.error(node->mark, fmt::format("'{}' takes a word, not {}", key, describe(*node)));
-      } else if (!is_one_line(node->text)) {
-        mistakes_.error(node->mark, fmt::format("'{}' is a text of one line, of at most {} bytes, "
-                                                "without control characters",
-                                                key, longest_line));
-      } else {
+      if (node->is_scalar())
         into = node->text;
-      }
+      else
+        mistakes_.error(node->mark, fmt::format("'{}' takes a word, not {}", key, describe(*node)));
     };
     read("model", model_.name);
     read("source", model_.source);

@@ -26,7 +26,8 @@ for model in sys.argv[2:] or ["mlp", "resnet18", "gpt2", "lstm-lm", "unet"]:
         for error in validator.iter_errors(step):
             mistakes += 1
             print(f"{model}, {settings}: {list(error.absolute_path)}: {error.message[:200]}")
-for recorded in sorted((pathlib.Path(__file__).parent / "recorded").glob("*.json")):
+tests = pathlib.Path(__file__).parent
+for recorded in sorted([*(tests / "recorded").glob("*.json"), *(tests / "fuzz/step").glob("*.json")]):
     for error in validator.iter_errors(json.loads(recorded.read_text())):
         mistakes += 1
         print(f"{recorded.name}: {list(error.absolute_path)}: {error.message[:200]}")

@@ -8,7 +8,8 @@ StepSummary summarise_step(const StepDocument& document) {
           .lowering = graph.settings,
           .precision = document.precision,
           .accumulation = document.accumulation,
-          .seq = document.seq};
+          .seq = document.seq,
+          .missing_update = missing_update(document)};
 }
 
 }  // namespace stowage

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "estimator/document/step_document.hpp"
+#include "estimator/recorded/missing_update.hpp"
 
 namespace stowage {
 
@@ -13,7 +15,8 @@ struct StepSummary {
   LoweringSettings lowering;
   Precision precision = Precision::fp32;
   std::int64_t accumulation = 1;
-  std::int64_t seq = 0;  ///< 0: the model has no symbol `seq`
+  std::int64_t seq = 0;                              ///< 0: the model has no symbol `seq`
+  std::optional<MissingUpdate> missing_update = {};  ///< of a recorded step
 };
 [[nodiscard]] StepSummary summarise_step(const StepDocument& document);
 

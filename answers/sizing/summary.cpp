@@ -9,6 +9,7 @@
 #include "answers/question/question_error.hpp"
 #include "answers/subject/asked_model.hpp"
 #include "answers/subject/contradictions.hpp"
+#include "answers/subject/notes.hpp"
 #include "estimator/document/make_document.hpp"
 #include "estimator/formats/import_model.hpp"
 #include "estimator/recorded/complete_step.hpp"
@@ -146,6 +147,8 @@ Result<ModelSummary> summary_of(const StepDocument& document, const std::string&
                        .buffer_bytes = parameter_bytes(document, true),
                        .has_costs = question.costs,
                        .notes = document.warnings};
+  append_notes(summary.notes, notes_on_update(document));
+  if (question.batch) summary.missing_update = missing_update(document);
   add_layers(document.layers, question.batch.value_or(1), summary);
   if (!question.batch) return summary;
   auto memory = tensor_footprint(document.graph, *question.batch);

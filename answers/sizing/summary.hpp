@@ -13,6 +13,7 @@
 #include "estimator/base/shape.hpp"
 #include "estimator/base/tensor_layout.hpp"
 #include "estimator/memory/footprint.hpp"
+#include "estimator/recorded/missing_update.hpp"
 #include "estimator/weights/stored_weights.hpp"
 
 namespace stowage {
@@ -43,7 +44,8 @@ struct ModelSummary {
   double flops = 0;  ///< of all layers
   Bytes saved;       ///< of all layers
   bool has_costs = false;
-  std::optional<Footprint> memory;  ///< the step's peak, tensors alone; with a batch
+  std::optional<Footprint> memory;              ///< the step's peak, tensors alone; with a batch
+  std::optional<MissingUpdate> missing_update;  ///< of a recorded step; with a batch
   Diagnostics notes;
 };
 

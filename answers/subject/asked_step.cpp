@@ -9,7 +9,10 @@
 #include "answers/question/question_error.hpp"
 #include "answers/subject/contradictions.hpp"
 #include "answers/subject/process_settings.hpp"
+#include "estimator/base/grouped_digits.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/recorded/complete_step.hpp"
+#include "estimator/recorded/missing_update.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 
 namespace stowage {
@@ -31,6 +34,34 @@ Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model, Ru
 
 namespace {
 
+/// The document with an update by the optimizer that the question names; the document itself where
+/// it has an update, or none is named.
+Result<StepDocument> updated_as_asked(StepDocument document, const StepWishes& wishes) {
+  const auto missing = missing_update(document);
+  if (!missing || !wishes.optimizer) return document;
+  const OptimizerSettings recorded = document.graph->settings.optimizer;
+  auto optimizer = named_optimizer(*wishes.optimizer);
+  if (!optimizer) {
+    return failure(question_error(fmt::format("there is no optimizer '{}'", *wishes.optimizer)));
+  }
+  if (missing->is_whole && recorded.name == optimizer->name) {
+    optimizer->implementation = recorded.implementation;
+  }
+  optimizer->implementation = wishes.implementation.value_or(optimizer->implementation);
+  if (const auto problem = problem_of(*optimizer)) {
+    return failure(question_error(problem->message, problem->hint));
+  }
+  auto updated = with_update(std::move(document), *optimizer);
+  if (!updated) return tl::unexpected(about_question(std::move(updated.error())));
+  updated->warnings.push_back(
+      {.severity = Severity::note,
+       .message = fmt::format("the update of {} parameter{} by {} was not recorded: it is added at "
+                              "the end of the step",
+                              grouped_digits(missing->parameters),
+                              missing->parameters == 1 ? "" : "s", optimizer_text(*optimizer))});
+  return updated;
+}
+
 Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& question,
                                    const AskedCard& card) {
   Diagnostics found = contradictions(document, question);
@@ -44,8 +75,10 @@ Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& qu
         question_error("allow_gc=False is in the step itself, and not in the one of this file",
                        "name the model in place of its step"));
   }
+  auto updated = updated_as_asked(std::move(document), question.wishes);
+  if (!updated) return tl::unexpected(std::move(updated.error()));
   return process_settings(question, runtime, card).map([&](CheckSettings settings) {
-    return AskedStep{std::move(document), std::move(settings), nullptr};
+    return AskedStep{*std::move(updated), std::move(settings), nullptr};
   });
 }
 

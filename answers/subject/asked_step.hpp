@@ -36,8 +36,10 @@ struct StepSource {
 [[nodiscard]] Result<StepSource> read_step_source(const StepQuestion& question);
 
 /// `source`: as read_step_source read it for the same question. `parts`: what will be asked of the
-/// document. Errors: of a step's file, also what was said against what the step was made for
-/// (contradictions.hpp); settings that the runtime does not have (process_settings.hpp).
+/// document. To a recorded step that lacks the update of parameters, the optimizer that the
+/// question names is added (estimator/recorded/missing_update.hpp), and a note says so. Errors: of
+/// a step's file, also what was said against what the step was made for (contradictions.hpp);
+/// settings that the runtime does not have (process_settings.hpp).
 [[nodiscard]] Result<AskedStep> make_asked_step(const StepSource& source,
                                                 const StepQuestion& question, const AskedCard& card,
                                                 const DocumentParts& parts);

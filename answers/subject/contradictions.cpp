@@ -109,6 +109,7 @@ class Contradictions {
  private:
   void of_optimizer(const StepWishes& wishes) {
     const OptimizerSettings& made = settings_.optimizer;
+    if (!document_.not_updated.empty()) return of_missing_update(wishes);
     if (wishes.optimizer) {
       auto named = named_optimizer(*wishes.optimizer).value_or(OptimizerSettings{});
       named.implementation = made.implementation;
@@ -128,6 +129,19 @@ class Contradictions {
     if (wishes.master_gradients) {
       unless(made.master_weights == MasterWeights::weights_and_gradients, "`master_gradients`",
              "gradients in the parameters' format");
+    }
+  }
+
+  /// Of a step without an update: `optimizer` adds one (asked_step.hpp), and is no contradiction.
+  void of_missing_update(const StepWishes& wishes) {
+    if (wishes.implementation && !wishes.optimizer) {
+      found_.push_back(question_error(
+          fmt::format("`optimizer_implementation` {}: the step has no update of some parameters",
+                      to_string(*wishes.implementation)),
+          "`optimizer` says which optimizer updates them"));
+    }
+    if (wishes.master_gradients) {
+      unless(false, "`master_gradients`", "gradients in the parameters' format");
     }
   }
 

@@ -7,8 +7,11 @@
 
 namespace stowage {
 
-/// Warnings of the description and of settings that mean nothing in this step; names in a step's
-/// file that are nearly those of kernels.
+/// That a recorded step lacks the update of parameters, and how it is added; else nothing.
+[[nodiscard]] Diagnostics notes_on_update(const StepDocument& document);
+
+/// Warnings of the description and of settings that mean nothing in this step; an update that the
+/// step lacks; names in a step's file that are nearly those of kernels.
 [[nodiscard]] Diagnostics notes_on_step(const StepDocument& document);
 
 /// First those on the step, then on the card, then on the workspaces that have been asked for.

@@ -24,6 +24,18 @@ Json fsdp_json(const FullyShard& fsdp) {
       {"output_dtype", type(fsdp.output_type)}};
 }
 
+std::string update_text(const OptimizerSettings& optimizer,
+                        const std::optional<MissingUpdate>& missing) {
+  if (!missing) return fmt::format("with {}", optimizer_text(optimizer));
+  if (missing->is_whole) return "without an update";
+  return fmt::format("with {}, some parameters without an update", optimizer_text(optimizer));
+}
+
+Json missing_update_json(const std::optional<MissingUpdate>& missing) {
+  if (!missing) return {};
+  return Json::Object{{"parameters", missing->parameters}, {"parameter_bytes", missing->bytes}};
+}
+
 std::string describe_step(const StepSummary& step, std::optional<std::int64_t> batch) {
   const LoweringSettings& lowering = step.lowering;
   std::string text = step.model;
@@ -39,7 +51,7 @@ std::string describe_step(const StepSummary& step, std::optional<std::int64_t> b
   }
   if (step.seq > 0) text += fmt::format(", seq {}", step.seq);
   text += lowering.mode == Mode::train
-              ? fmt::format(", training with {}", optimizer_text(lowering.optimizer))
+              ? fmt::format(", training {}", update_text(lowering.optimizer, step.missing_update))
               : std::string(", inference");
   if (lowering.mode == Mode::train && (step.accumulation > 1 || lowering.micro_batches > 1)) {
     text += ", gradients accumulated";
@@ -56,6 +68,8 @@ Json settings_json(const StepSummary& step, std::int64_t batch, std::string_view
   const auto of_pytorch = [&](bool value) {
     return traits(lowering.kernels).dispatches_by_card ? Json(value) : Json();
   };
+  const bool updates = trains && !(step.missing_update && step.missing_update->is_whole);
+  const auto of_update = [&](Json value) { return updates ? std::move(value) : Json(); };
   const OptimizerSettings& optimizer = lowering.optimizer;
   const MasterWeights masters = optimizer.master_weights;
   return Json::Object{
@@ -63,9 +77,10 @@ Json settings_json(const StepSummary& step, std::int64_t batch, std::string_view
       {"batch", batch},
       {"seq", step.seq > 0 ? Json(step.seq) : Json()},
       {"mode", to_string(lowering.mode)},
-      {"optimizer", of_training(optimizer.name)},
-      {"momentum", of_training(optimizer.momentum)},
-      {"optimizer_implementation", of_training(to_string(implementation_of(optimizer)))},
+      {"optimizer", of_update(optimizer.name)},
+      {"momentum", of_update(optimizer.momentum)},
+      {"optimizer_implementation", of_update(to_string(implementation_of(optimizer)))},
+      {"not_updated", missing_update_json(step.missing_update)},
       {"precision", to_string(step.precision)},
       {"master_weights", of_training(masters != MasterWeights::none)},
       {"master_gradients", of_training(masters == MasterWeights::weights_and_gradients)},

@@ -13,6 +13,12 @@
 
 namespace stowage {
 
+/// "with sgd", "without an update", "with sgd, some parameters without an update"
+[[nodiscard]] std::string update_text(const OptimizerSettings& optimizer,
+                                      const std::optional<MissingUpdate>& missing);
+/// Null where nothing is missing.
+[[nodiscard]] Json missing_update_json(const std::optional<MissingUpdate>& missing);
+
 /// "vgg16, batch 64, training with sgd, fp32"
 [[nodiscard]] std::string describe_step(const StepSummary& step, std::optional<std::int64_t> batch);
 /// ", 32 on each of 2 virtual GPUs"; "" of one.

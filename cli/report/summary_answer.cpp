@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "estimator/optimizer/optimizer_row.hpp"
+#include "cli/report/step_report.hpp"
 
 namespace stowage {
 
@@ -20,25 +20,29 @@ std::string peak_at(const Footprint& footprint) {
   return step < nodes.size() ? nodes[step].name : std::string();
 }
 
-Json memory_json(const Footprint& footprint, std::int64_t batch) {
+Json memory_json(const Footprint& footprint, std::int64_t batch,
+                 const std::optional<MissingUpdate>& missing) {
   Json::Object classes;
   for (int c = 0; c < storage_class_count; ++c) {
     classes.emplace_back(to_string(static_cast<StorageClass>(c)),
                          footprint.by_class[static_cast<std::size_t>(c)]);
   }
   const LoweringSettings& settings = footprint.graph->settings;
+  const bool updates = trains(footprint) && !(missing && missing->is_whole);
   return Json::Object{{"batch", batch},
                       {"mode", to_string(settings.mode)},
-                      {"optimizer", trains(footprint) ? Json(settings.optimizer.name) : Json()},
+                      {"optimizer", updates ? Json(settings.optimizer.name) : Json()},
+                      {"not_updated", missing_update_json(missing)},
                       {"peak_tensor_bytes", footprint.total},
                       {"at", peak_at(footprint)},
                       {"footprint", std::move(classes)}};
 }
 
-void say_memory(const Footprint& footprint, std::int64_t batch, Report& out) {
+void say_memory(const Footprint& footprint, std::int64_t batch,
+                const std::optional<MissingUpdate>& missing, Report& out) {
   const std::string step =
       trains(footprint)
-          ? fmt::format("Training with {}", optimizer_text(footprint.graph->settings.optimizer))
+          ? fmt::format("Training {}", update_text(footprint.graph->settings.optimizer, missing))
           : std::string("Inference");
   out.say(fmt::format("\n{}, batch {}: live at the peak, while {} runs:", step,
                       grouped_digits(batch), peak_at(footprint)));
@@ -110,15 +114,16 @@ Json::Object json_of(const ModelSummary& found) {
                                    {"saved_bytes", layer.saved.count()}});
   }
   const std::int64_t batch = found.batch.value_or(1);
-  return {{"model", Json::Object{{"name", found.name},
-                                 {"source", found.source},
-                                 {"parameters", found.parameters},
-                                 {"trainable_parameters", found.trainable_parameters},
-                                 {"parameter_bytes", found.parameter_bytes},
-                                 {"buffer_bytes", found.buffer_bytes}}},
-          {"batch", batch},
-          {"layers", std::move(rows)},
-          {"memory", found.memory ? memory_json(*found.memory, batch) : Json()}};
+  return {
+      {"model", Json::Object{{"name", found.name},
+                             {"source", found.source},
+                             {"parameters", found.parameters},
+                             {"trainable_parameters", found.trainable_parameters},
+                             {"parameter_bytes", found.parameter_bytes},
+                             {"buffer_bytes", found.buffer_bytes}}},
+      {"batch", batch},
+      {"layers", std::move(rows)},
+      {"memory", found.memory ? memory_json(*found.memory, batch, found.missing_update) : Json()}};
 }
 
 }  // namespace
@@ -135,7 +140,7 @@ RenderedAnswer rendered(const ModelSummary& found) {
   out.say("");
   out.show(totals_table(found));
   if (found.memory) {
-    say_memory(*found.memory, *found.batch, out);
+    say_memory(*found.memory, *found.batch, found.missing_update, out);
     out.say("  Tensors alone: stowage check adds workspaces, the allocator and the CUDA context");
   }
   return answer;

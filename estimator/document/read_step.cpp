@@ -225,6 +225,30 @@ std::vector<Parameter> parameters_of(const JsonValue& list, const std::vector<Sh
   return parameters;
 }
 
+/// Reads the member `not_updated`: ids of trained parameters, ascending.
+std::vector<ParameterId> not_updated_of(const JsonValue& list, const StepDocument& document,
+                                        const LoweringSettings& settings) {
+  expect(list, Kind::array, "'not_updated'");
+  if (settings.mode != Mode::train || !traits(settings.kernels).library_optimizer) {
+    refuse(list, "'not_updated' is of a training step of PyTorch's kernels");
+  }
+  std::vector<ParameterId> ids;
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    const auto id =
+        ParameterId::of(index_of(*at, "a parameter's number", document.parameters.size()));
+    if (!ids.empty() && ids.back() >= id) {
+      refuse(*at, "parameters that are not updated are in ascending order, each once");
+    }
+    const Parameter& parameter = document.parameters[id.index()];
+    if (!parameter.trainable || parameter.is_buffer) {
+      refuse(*at,
+             fmt::format("'{}' is not trained, so that nothing has to update it", parameter.name));
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
 void read_layers(const JsonValue& list, const std::vector<Shape>& shapes, StepDocument& document) {
   expect(list, Kind::array, "'layers'");
   document.has_costs = list.size() > 0;
@@ -311,6 +335,9 @@ StepDocument document_of(const JsonValue& root) {
   tables.convolutions = read_convolutions(members.required("convolutions"), tables.shapes);
   document.parameters = parameters_of(members.required("parameters"), tables.shapes);
   tables.parameters = document.parameters.size();
+  if (const auto ids = members.find("not_updated")) {
+    document.not_updated = not_updated_of(*ids, document, settings);
+  }
   read_layers(members.required("layers"), tables.shapes, document);
   if (const auto bytes = members.find("result_bytes")) {
     document.result_bytes = affine_of(*bytes, "'result_bytes'");

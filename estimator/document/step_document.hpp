@@ -45,6 +45,9 @@ struct StepDocument {
   std::optional<std::int64_t> batch = {};  ///< batch of one micro-batch, as made
   bool fixed_batch = false;  ///< it was recorded at `batch`, and sizes at other batches are unknown
   std::vector<Parameter> parameters;  ///< by ParameterId
+  /// Of a recorded step, ascending: trained parameters that got a gradient and that no optimizer
+  /// updated, so that neither their update nor its state is in the graph.
+  std::vector<ParameterId> not_updated;
   std::vector<Layer> layers;
   bool has_costs = false;  ///< the layers' flops and saved_bytes are known
   /// Bytes of all layers' results that have memory of their own, for the rule of thumb.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "estimator/base/printable.hpp"
+#include "estimator/document/fields.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/document/words.hpp"
 #include "estimator/document/write_graph.hpp"
@@ -17,6 +19,18 @@ using step_text::quoted;
 using step_text::Tables;
 using step_text::Text;
 using step_text::written;
+
+/// A text that a description or a file's name may hold, as the reader takes it: on one line, with
+/// escapes for control characters, and not over its longest text.
+std::string quoted_line(std::string_view text) {
+  std::string line = printable_line(text);
+  if (line.size() > longest_name) {
+    std::size_t end = longest_name;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0U) == 0x80U) --end;
+    line.resize(end);
+  }
+  return quoted(line);
+}
 
 void put_origins(Text& text, const StepGraph& graph, bool with_places) {
   put(text, ",\n\"origins\": ");
@@ -42,6 +56,13 @@ void put_parameters(Text& text, const std::vector<Parameter>& parameters, Tables
   });
 }
 
+// Left out where all are updated, as in whatever this program lowers.
+void put_not_updated(Text& text, const std::vector<ParameterId>& ids) {
+  if (ids.empty()) return;
+  put(text, ",\n\"not_updated\": ");
+  put_list(text, ids.size(), [&](std::size_t i) { put(text, "{}", ids[i].value); });
+}
+
 void put_layers(Text& text, const StepDocument& document, Tables& tables) {
   put(text, ",\n\"layers\": ");
   put_list(text, document.layers.size(), [&](std::size_t i) {
@@ -57,11 +78,11 @@ void put_warnings(Text& text, const Diagnostics& warnings) {
   put(text, ",\n\"warnings\": ");
   put_list(text, warnings.size(), [&](std::size_t i) {
     const Diagnostic& warning = warnings[i];
-    put(text, "\n{{\"message\": {}", quoted(warning.message));
-    if (!warning.hint.empty()) put(text, ", \"hint\": {}", quoted(warning.hint));
+    put(text, "\n{{\"message\": {}", quoted_line(warning.message));
+    if (!warning.hint.empty()) put(text, ", \"hint\": {}", quoted_line(warning.hint));
     if (warning.span.source) {
-      put(text, ", \"file\": {}, \"line\": {}, \"column\": {}", quoted(warning.span.source->name),
-          warning.span.line, warning.span.column);
+      put(text, ", \"file\": {}, \"line\": {}, \"column\": {}",
+          quoted_line(warning.span.source->name), warning.span.line, warning.span.column);
     }
     put(text, "}}");
   });
@@ -81,13 +102,14 @@ std::string write_step(const StepDocument& document) {
   put(text,
       ",\n\"model\": {},\n\"source\": {},\n\"runtime\": {},\n\"precision\": {},\n\"seq\": {},\n"
       "\"accumulation\": {},\n\"batch\": {},\n\"fixed_batch\": {}",
-      quoted(graph.model), quoted(document.source), quoted(to_string(document.runtime)),
+      quoted_line(graph.model), quoted_line(document.source), quoted(to_string(document.runtime)),
       quoted(to_string(document.precision)),
       document.seq > 0 ? fmt::format("{}", document.seq) : "null", document.accumulation,
       document.batch ? fmt::format("{}", *document.batch) : "null", document.fixed_batch);
   put_settings(text, graph.settings);
   put_origins(text, graph, true);
   put_parameters(text, document.parameters, tables);
+  put_not_updated(text, document.not_updated);
   put_layers(text, document, tables);
   put(text, ",\n\"result_bytes\": {}",
       document.result_bytes ? written(*document.result_bytes) : "null");
@@ -103,7 +125,7 @@ std::string canonical_text(const StepGraph& graph) {
   Tables tables;
   const std::string step = graph_text(graph, tables);
   Text text;
-  put(text, "{{\"model\": {}", quoted(graph.model));
+  put(text, "{{\"model\": {}", quoted_line(graph.model));
   put_settings(text, graph.settings);
   put_origins(text, graph, false);
   tables.put_to(text);

@@ -31,6 +31,13 @@ std::string scalar(std::string_view text) {
   return quoted + "'";
 }
 
+// A description's texts have 4096 bytes at most; an escape of one byte has four.
+constexpr std::size_t longest_import_text = 1000;
+
+std::string_view name_of_model(std::string_view text) {
+  return text.empty() ? std::string_view("model") : text.substr(0, longest_import_text);
+}
+
 std::string mapping(const std::vector<NamedText>& entries) {
   std::string text;
   for (const auto& [key, value] : entries) {
@@ -45,8 +52,10 @@ class DescriptionWriter {
       : layers_(layers), frame_(frame), needed_(needed_layers(layers, frame)) {}
 
   std::string write() {
-    text_ = fmt::format("model: {}\n", scalar(frame_.model));
-    if (!frame_.source.empty()) text_ += fmt::format("source: {}\n", scalar(frame_.source));
+    text_ = fmt::format("model: {}\n", scalar(name_of_model(frame_.model)));
+    if (!frame_.source.empty())
+      text_ += fmt::format("source: {}\n",
+                           scalar(std::string_view(frame_.source).substr(0, longest_import_text)));
     if (!frame_.symbols.empty()) {
       std::vector<std::string> symbols;
       for (const auto& [name, value] : frame_.symbols) {

@@ -55,7 +55,11 @@ class DescriptionReader {
     };
     read("model", model_.name);
     read("source", model_.source);
-    if (root_.find("model") == nullptr) {
+    const YamlNode* name = root_.find("model");
+    if (name != nullptr && name->is_scalar() && name->text.empty()) {
+      mistakes_.error(name->mark, "'model' is an empty name");
+    }
+    if (name == nullptr) {
       mistakes_.error(root_.mark, "the description has no 'model: name'");
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "estimator/base/printable.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/step/unique_names.hpp"
 
@@ -12,11 +13,13 @@ namespace stowage {
 
 namespace {
 
-// The file without its folders: a step is the same wherever its description lies.
+// The file without its folders: a step is the same wherever its description lies. A file's name may
+// hold any byte; names in a step file are printable.
 std::string place_of(const SourceSpan& span) {
   if (!span.source) return {};
   const std::string& name = span.source->name;
-  return fmt::format("{}:{}:{}", name.substr(name.find_last_of('/') + 1), span.line, span.column);
+  return fmt::format("{}:{}:{}", printable_line(name.substr(name.find_last_of('/') + 1)), span.line,
+                     span.column);
 }
 
 }  // namespace

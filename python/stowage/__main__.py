@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from stowage.errors import StowageError
+from stowage.shown import printable_text
 from stowage.version import VERSION
 
 if TYPE_CHECKING:
@@ -35,8 +37,15 @@ def command_modules() -> Iterator[tuple[str, ModuleType]]:
                 raise
 
 
+class Parser(argparse.ArgumentParser):
+    """Quotes words of the command line with escapes for what a terminal would act upon."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable_text(message))
+
+
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m stowage",
         description="What PyTorch knows of a network, for stowage: its step, or its layers.")
     parser.add_argument("--version", action="version", version=f"stowage {VERSION}")
@@ -76,4 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):  # of an encoding that lacks some names' characters
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -6,6 +6,7 @@ Without torch, so that `python -m stowage record --help` is quick.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import Any
 
 from stowage.errors import StowageError
@@ -16,6 +17,8 @@ OPTIMIZERS = ("sgd", "sgd-momentum", "momentum", "nesterov", "adam", "adamw", "a
 IMPLEMENTATIONS = ("default", "foreach", "fused", "for-loop")
 PRECISIONS = ("fp32", "fp64", "fp16", "bf16", "amp-fp16", "amp-bf16")
 MODES = ("train", "inference")
+LARGEST_BATCH = 1_000_000_000  # of a step file
+MOST_MICRO_BATCHES = 1_000_000
 
 
 @dataclasses.dataclass
@@ -42,9 +45,37 @@ class RecordOptions:
     seq: int | None = None
 
 
-def check_words(options: RecordOptions) -> None:
-    """Raises StowageError for a word that an option does not take."""
-    for name, words in (("precision", PRECISIONS), ("mode", MODES),
+def check_options(options: RecordOptions) -> None:
+    """Raises StowageError for a word or a number that an option does not take."""
+    for name, words in (("precision", (*PRECISIONS, None)), ("mode", MODES),
                         ("implementation", IMPLEMENTATIONS)):
         if getattr(options, name) not in words:
-            raise StowageError(f"{name}={getattr(options, name)!r} is none of {', '.join(words)}")
+            raise StowageError(f"{name}={getattr(options, name)!r} is none of "
+                               f"{', '.join(word for word in words if word)}")
+    check_count("micro_batches", options.micro_batches, MOST_MICRO_BATCHES)
+    if options.seq is not None:
+        check_count("seq", options.seq)
+    check_capability(options.capability)
+
+
+def check_count(name: str, value: Any, most: int = 2 ** 60) -> None:
+    """Raises StowageError unless the value is a whole number from 1 to `most`."""
+    if not is_count(value, 1, most):
+        raise StowageError(f"{name}={value!r} is no whole number from 1 to {most:,}")
+
+
+def check_batch(value: Any) -> None:
+    """Raises StowageError for a batch that a step file cannot have."""
+    check_count("batch", value, LARGEST_BATCH)
+
+
+def check_capability(value: Any) -> None:
+    """Raises StowageError unless the value is (major, minor)."""
+    pair = value if isinstance(value, (tuple, list)) else ()
+    if len(pair) != 2 or not is_count(pair[0], 0, 999) or not is_count(pair[1], 0, 9):
+        raise StowageError(f"compute_capability={value!r} is none", "(major, minor): (8, 6)")
+
+
+def is_count(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
+        least <= int(value) <= most)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from stowage import active_script
 from stowage.errors import StowageError
-from stowage.options import RecordOptions, check_words
+from stowage.options import RecordOptions, check_batch, check_options
+from stowage.shown import printable_tree
 from stowage.whole_file import StrPath, check_place
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from stowage.training.batch_axes import Axes, BatchAxes
     from stowage.training.function_step import FunctionStep
     from stowage.training.model_step import ModelStep
+    from stowage.training.optimizers import KnownOptimizer
     from stowage.training.steps import Recording
 
 
@@ -32,10 +34,19 @@ class RecordedStep:
 
     @property
     def warnings(self) -> list[str]:
-        return [warning["message"] for warning in self.document["warnings"]]
+        """Messages of warnings_with_hints()."""
+        return [warning["message"] for warning in self.warnings_with_hints()]
+
+    def warnings_with_hints(self) -> list[dict[str, str]]:
+        """{"message", "hint" if there is one}: those of the file, and that of parameters which the step
+        does not update."""
+        from stowage.document.not_updated import update_warning
+
+        missing = update_warning(self.document)
+        return [*self.document["warnings"], *([missing] if missing else [])]
 
     def warn(self, message: str, hint: str) -> None:
-        self.document["warnings"].append({"message": message, "hint": hint})
+        self.document["warnings"].append(printable_tree({"message": message, "hint": hint}))
 
     def save(self, path: StrPath) -> RecordedStep:
         """Writes the file, whole or not at all, and returns self. Raises StowageError where it cannot be
@@ -109,6 +120,11 @@ def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inpu
         check_place(output)
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
+    check_options(options)
+    if batch is not None:
+        check_batch(batch)
+    if name is not None and not isinstance(name, str):
+        raise StowageError(f"name={name!r} is no text")
     session = None
     script = active_script.active
     if script is not None:  # `python -m stowage record` runs this script
@@ -158,7 +174,8 @@ def record_source(source: Source, batch: int, options: RecordOptions | None = No
     """RecordedStep of a Source (stowage/sources) at `batch` samples. `session`: the device is pretended
     already. Raises StowageError for what the user can correct."""
     how = options or RecordOptions()
-    check_words(how)
+    check_options(how)
+    check_batch(batch)
     return at_batches(batch, source.fixed, lambda batches: source_at(source, batches, how, session))
 
 
@@ -185,12 +202,14 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
     import torch
 
     from stowage.pretend.session import pretended_cuda
-    from stowage.training.model_step import MODEL_DTYPES, ModelStep, in_mode
-    from stowage.training.optimizers import optimizer_maker, rebuilt
+    from stowage.training.model_step import MODEL_DTYPES, ModelStep, check_rates, in_mode
+    from stowage.training.optimizers import made_optimizer, rebuilt
+    from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import weightless
 
     training = options.mode == "train"
+    check_rates(source.model)
     examples = examples_at(source, batches)
     with contextlib.ExitStack() as stack:
         session = session or stack.enter_context(pretended_cuda(options.capability))
@@ -205,12 +224,12 @@ def source_at(source: Source, batches: Sequence[int], options: RecordOptions,
             if isinstance(options.optimizer, torch.optim.Optimizer):
                 optimizer = rebuilt(options.optimizer, fake.fakes)
             else:
-                optimizer = optimizer_maker(options.optimizer, options.implementation)(trained)
+                optimizer = made_optimizer(options, trained)
         step = ModelStep(source.model, examples.__getitem__, source.loss, optimizer,
                          options.precision, options.set_to_none, options.micro_batches)
         recording = StepRunner(session, step, {"": source.model}).run(batches)
-        return recorded_step(recording, batches, step, optimizer, source.name,
-                        source.description, source.seq, options)
+        return recorded_step(recording, batches, step, source.name, source.description, source.seq,
+                             options, result_warnings(fake.hook_results))
 
 
 def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
@@ -220,6 +239,8 @@ def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
     already, and so are the function's models."""
     from stowage.training.batch_axes import BatchAxes
 
+    if batch is not None:
+        check_batch(batch)
     axes = BatchAxes(arguments, keywords, None, batch_axes)
     axes.check_batch(batch)
     options = dataclasses.replace(options, micro_batches=1, precision=None)
@@ -230,30 +251,39 @@ def record_function(function: Callable[..., Any], arguments: tuple[Any, ...],
 
 def function_at(function: Callable[..., Any], axes: BatchAxes, arguments: tuple[Any, ...],
                 keywords: dict[str, Any], name: str, batches: Sequence[int], options: RecordOptions,
-                session: Session | None) -> RecordedStep:
+                session: Session | None,
+                unforeseen: Sequence[torch.optim.Optimizer] = ()) -> RecordedStep:
+    """RecordedStep of a function at the batches. `unforeseen`: optimizers beside those that are found."""
     import contextlib
 
     from stowage.pretend.session import pretended_cuda
     from stowage.training.found import found_in
     from stowage.training.function_step import FunctionStep, fake_parameters_updated
+    from stowage.training.model_step import check_rates
+    from stowage.training.parameter_hooks import result_warnings
     from stowage.training.steps import StepRunner
     from stowage.training.weightless import fake_like, weightless
 
-    models, optimizers = found_in(function, arguments, keywords)
+    models, found = found_in(function, arguments, keywords)
+    optimizers = [*found.values(), *unforeseen]
+    for model in models.values():
+        check_rates(model)
     with contextlib.ExitStack() as stack:
-        if session is None:
-            session = stack.enter_context(pretended_cuda(options.capability))
-            place: Callable[[torch.Tensor], torch.Tensor] = fake_like
-        else:
-            place = copy_on_own_device
-        fakes = {}
-        for model in models.values():
-            fakes.update(stack.enter_context(weightless(model)).fakes)
-        stack.enter_context(fake_parameters_updated(optimizers.values(), fakes))
-        step = FunctionStep(function, axes.example, place, optimizers.values())
-        recording = StepRunner(session, step, models).run(batches)
-        return recorded_step(recording, batches, step, next(iter(optimizers.values()), None),
-                        name, "", options.seq, options)
+        place: Callable[[torch.Tensor], torch.Tensor] = copy_on_own_device if session else fake_like
+        device = session or stack.enter_context(pretended_cuda(options.capability))
+        fake_models = [stack.enter_context(weightless(model)) for model in models.values()]
+        fakes = {key: fake for model in fake_models for key, fake in model.fakes.items()}
+        stack.enter_context(fake_parameters_updated(optimizers, fakes))
+        step = FunctionStep(function, axes.example, place, optimizers)
+        runner = StepRunner(device, step, models)
+        recording = runner.run(batches)
+        returned = [name for model in fake_models for name in model.hook_results]
+        if unforeseen or not runner.unforeseen:  # a function may make a new one in each call
+            return recorded_step(recording, batches, step, name, "", options.seq, options,
+                                 result_warnings(returned))
+    # They had the model's own parameters, and nothing named their state: once more, with them.
+    return function_at(function, axes, arguments, keywords, name, batches, options, session,
+                       [*unforeseen, *runner.unforeseen.values()])
 
 
 def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
@@ -264,8 +294,8 @@ def copy_on_own_device(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep | FunctionStep,
-             optimizer: torch.optim.Optimizer | None, name: str, source: str, seq: int | None,
-             options: RecordOptions) -> RecordedStep:
+                  name: str, source: str, seq: int | None, options: RecordOptions,
+                  more_warnings: list[dict[str, str]]) -> RecordedStep:
     """The RecordedStep of a recording: the step file with its settings and warnings."""
     import torch
 
@@ -273,19 +303,46 @@ def recorded_step(recording: Recording, batches: Sequence[int], step: ModelStep 
     from stowage.document.description import Description, input_names
     from stowage.document.settings import layout_of, precision_of
     from stowage.training.model_step import ModelStep
-    from stowage.training.optimizers import settings_of
 
-    known = settings_of(optimizer) if optimizer else ("sgd", {}, "default", True)
-    warnings = [] if known[3] else [{
-        "message": f"the optimizer is {type(optimizer).__name__}, which 'settings' cannot name; its "
-                   "updates are in the step as they ran"}]
+    training = bool(recording.steps[1].losses)
+    known, warnings = optimizer_of(recording, step) if training else (NO_OPTIMIZER, [])
+    warnings += more_warnings
     if recording.compiled:
         warnings.append({"message": "torch.compile is left out: the step is recorded as eager "
                                     "PyTorch runs it"})
     description = Description(
         name=name, source=source, torch_version=torch.__version__.partition("+")[0],
-        precision=options.precision or precision_of(recording), training=bool(recording.steps[1].losses),
+        precision=options.precision or precision_of(recording), training=training,
         micro_batches=options.micro_batches, seq=seq, input_names=input_names(step),
         optimizer=known, capability=options.capability, layout=layout_of(recording.parameters),
         warnings=warnings, repeatable=options.micro_batches == 1 and isinstance(step, ModelStep))
     return RecordedStep(document(recording, batches, description))
+
+
+NO_OPTIMIZER: KnownOptimizer = ("sgd", {}, "default", True)
+
+
+def optimizer_of(recording: Recording, step: ModelStep | FunctionStep,
+                 ) -> tuple[KnownOptimizer, list[dict[str, str]]]:
+    """(what `settings` say of the step's optimizer, warnings): of the one that stepped first; where none
+    did and nothing was updated, of the one that was found."""
+    from stowage.document.not_updated import partial_update_warning
+    from stowage.training.optimizers import settings_of
+
+    partial = partial_update_warning(recording)
+    warnings = [partial] if partial else []
+    updates = recording.updates_any
+    if recording.stepped:
+        known = settings_of(recording.stepped[0])
+        if not known[3]:
+            warnings.append({
+                "message": f"the optimizer is {type(recording.stepped[0]).__name__}, which 'settings' "
+                           "cannot name; its updates are in the step as they ran"})
+        return known, warnings
+    if updates:
+        warnings.append({
+            "message": "the step updates its parameters without an optimizer of torch.optim; "
+                       "'settings' call it sgd, and its updates are in the step as they ran"})
+        return NO_OPTIMIZER, warnings
+    found = [settings_of(optimizer) for optimizer in step.optimizers]
+    return next((known for known in found if known[3]), NO_OPTIMIZER), warnings

@@ -6,6 +6,7 @@
 
 #include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -263,6 +264,35 @@ TEST_CASE("lower writes to stdout where no file is named, and says for which car
   CHECK(outcome.out.substr(0, 33) == "{\n\"format\": \"stowage-step\",\n\"vers");
   CHECK(outcome.err.find("no card was named: the step is for compute capability 8.6") !=
         std::string::npos);
+}
+
+TEST_CASE("a step of a file whose name has control characters can be read") {
+  const TemporaryFolder folder;
+  const std::string model =
+      folder.file("n\x1b[31m\xff\xe2\x80\xae.yaml",
+                  file_text(testing::source_path("/configs/models/mlp.yaml")));
+  const std::string step = lowered(folder, {model, "--gpu", "rtx3090"});
+  CHECK(file_text(step).find(R"(["fc1","n\\x1b[31m\\xff\\u202e.yaml:9:5"])") != std::string::npos);
+  CHECK(stowage_program({"check", step, "--gpu", "rtx3090"}).exit_code == 0);
+}
+
+TEST_CASE("a description's name and source may hold anything, and its step can be read") {
+  const TemporaryFolder folder;
+  const std::string mlp = file_text(testing::source_path("/configs/models/mlp.yaml"));
+  const std::string model =
+      folder.file("net.yaml", "model: \"n\\e[31m\"\nsource: |\n  two\n  lines\n" +
+                                  mlp.substr(mlp.find("arguments:")));
+  const std::string step = lowered(folder, {model, "--gpu", "rtx3090"});
+  CHECK(file_text(step).find(R"("model": "n\\x1b[31m")") != std::string::npos);
+  CHECK(file_text(step).find(R"("source": "two\\nlines\\n")") != std::string::npos);
+  CHECK(stowage_program({"check", step, "--gpu", "rtx3090"}).exit_code == 0);
+  const std::string plan = folder.file("plan.yaml", "");
+  const Outcome planned = stowage_program(
+      {"plan", model, "--gpu", "rtx3090", "--batch", "2", "--budget", "100MiB", "-o", plan});
+  CHECK(planned.exit_code == 0);
+  const Outcome validated = stowage_program({"validate", plan, "--model-only"});
+  INFO(validated.out);
+  CHECK(validated.exit_code == 0);
 }
 
 }  // namespace stowage

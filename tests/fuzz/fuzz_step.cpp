@@ -1,11 +1,13 @@
 // A step file: read; what is read is written back and read again as the same; recorded calls are
 // completed, once and for all; then it is sized at a batch that may be extreme, and checked on a
-// small card.
+// small card; and an update that it lacks is added.
 #include <array>
 
 #include "estimator/check/check.hpp"
 #include "estimator/document/step_document.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/recorded/complete_step.hpp"
+#include "estimator/recorded/missing_update.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "estimator/workspace/runtime_workspace_source.hpp"
@@ -45,6 +47,19 @@ void repeat(const StepGraph& graph) {
   fuzz::require(repeated->nodes.size() <= foretold + graph.gradients.size());
 }
 
+/// An update of what the step does not update: refused, or a step that is written and read back.
+void add_update(const StepDocument& document, std::size_t choice) {
+  if (!missing_update(document) || document.graph->nodes.size() > most_nodes) return;
+  const std::vector<std::string_view> names = optimizer_names();
+  const auto optimizer = named_optimizer(names[choice % names.size()]);
+  const auto updated = with_update(document, *optimizer);
+  if (!updated) return fuzz::require_shown(updated.error());
+  fuzz::require(!missing_update(*updated).has_value());
+  const std::string written = write_step(*updated);
+  const auto again = read_step(std::make_shared<const SourceText>(SourceText{"updated", written}));
+  fuzz::require(again.has_value() && write_step(*again) == written);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -66,5 +81,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require(twice.has_value() && write_step(*twice) == write_step(*whole));
   weigh(*whole, fuzz::choice(data, size));
   repeat(*whole->graph);
+  add_update(*whole, fuzz::choice(data, size));
   return 0;
 }

@@ -32,7 +32,17 @@ seeds() {
         cp -n "${folder}config.json" "$2/$(basename "$folder").json"
       done
       ;;
-    step) cp -n tests/plans/step-*/*.json tests/recorded/*.json "$2" ;;
+    step)
+      # tests/fuzz/step: what tests/python/recorded_seeds.py records; anew where PyTorch is at hand.
+      cp -n tests/plans/step-*/*.json tests/recorded/*.json tests/fuzz/step/*.json "$2"
+      if [[ -n ${STOWAGE_PYTHON:-} ]]; then
+        "$STOWAGE_PYTHON" tests/python/recorded_seeds.py build-fuzz/recorded >build-fuzz/recorded.log 2>&1 || {
+          tail -n 5 build-fuzz/recorded.log
+          exit 1
+        }
+        for file in build-fuzz/recorded/*.json; do cp "$file" "$2/recorded-$(basename "$file")"; done
+      fi
+      ;;
     import)
       cp -n tests/keras/*.json "$2"
       find tests/onnx -name '*.onnx' -size -64k -exec cp -n {} "$2" ';'

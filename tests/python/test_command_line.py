@@ -137,6 +137,15 @@ class CommandLine(CommandCase):
                              "--checkpoint")
         self.assertLess(StepMemory(saving, batch=64).peak, StepMemory(plain, batch=64).peak)
 
+    def test_a_file_on_stdout(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "stowage", "record", "net.py:build_model", "--input", "3x8x8", "-o",
+             "-"], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        self.assertEqual(json.loads(done.stdout)["model"], "net")
+        self.assertIn("-: net at batch 2, ", done.stderr)
+        self.assertNotIn("-", os.listdir())
+
     def test_the_program_takes_the_file(self) -> None:
         program = os.environ.get("STOWAGE_PROGRAM")
         if not program or not os.path.exists(program):

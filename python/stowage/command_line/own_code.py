@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from typing import TYPE_CHECKING
 
 from stowage.errors import StowageError
+from stowage.shown import printable_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +23,7 @@ def user_code_error(error: Exception, fallback: str) -> StowageError:
     from stowage.trace.places import place_of_traceback
 
     if os.environ.get("STOWAGE_TRACEBACK"):
-        traceback.print_exception(error)
+        print(printable_text("".join(traceback.format_exception(error))), file=sys.stderr, end="")
     where = place_of_traceback(error.__traceback__) or fallback
     if any(type(cause).__name__ in NEEDS_VALUES for cause in causes(error)):
         return StowageError(

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from stowage.command_line.batch_axes import batch_axes_of
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
-from stowage.whole_file import check_place
+from stowage.shown import printable_line
+from stowage.whole_file import check_place, descriptor_of
 
 if TYPE_CHECKING:
     import argparse
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "record one step of a PyTorch network as a step file"
 DEFAULT_BATCH = 2
+STDOUT = 1  # its descriptor
 # Options that a script has no use for, with their defaults.
 NOT_FOR_SCRIPTS: dict[str, Any] = {"size": None, "input": [], "batch_axes": (), "head": None,
                   "optimizer": "sgd", "implementation": "default", "mode": "train", "accumulation": 1,
@@ -61,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE",
                         help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
                              "script FILE.py with @stowage.step")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file; -: stdout")
     parser.add_argument("--batch", type=positive, metavar="N",
                         help=f"samples of a batch (default: the source's own, else {DEFAULT_BATCH})")
     parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
@@ -133,7 +135,8 @@ def run(options: argparse.Namespace) -> int:
     from stowage.sources.source import import_library
 
     started = time.monotonic()
-    check_place(options.output)
+    output = "/dev/stdout" if options.output == "-" else options.output
+    check_place(output)
     import_library("torch")
     try:
         record = record_script_step if is_script(options.source) else record_model_source
@@ -142,10 +145,14 @@ def run(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         raise user_code_error(error, options.source) from error
-    recorded.save(options.output)
+    recorded.save(output)
     document = recorded.document
-    for warning in document["warnings"]:
+    for warning in recorded.warnings_with_hints():
         print(f"warning: {warning['message']}", file=sys.stderr)
-    print(f"{options.output}: {document['model']} at batch {document['batch']}, "
-          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s")
+        if warning.get("hint"):
+            print(f"  {warning['hint']}", file=sys.stderr)
+    is_stdout = descriptor_of(output) == STDOUT
+    print(f"{printable_line(options.output)}: {document['model']} at batch {document['batch']}, "
+          f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s",
+          file=sys.stderr if is_stdout else sys.stdout)
     return 0

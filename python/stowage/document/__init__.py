@@ -7,7 +7,9 @@
     names.py      unique names of nodes and storages
     assemble.py   the whole file
     micro_batch.py the part of a step that each micro-batch runs again
+    not_updated.py which trained parameters the step does not update
     layers.py     the list of layers
     settings.py   the settings
+    check.py      what the program would refuse
     write.py      the file on disk: whole or not at all
 """

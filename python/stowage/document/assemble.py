@@ -9,8 +9,11 @@ from stowage.document.classes import Classifier, StorageRow
 from stowage.document.layers import layer_rows
 from stowage.document.micro_batch import MicroBatch
 from stowage.document.names import Names, node_name
+from stowage.document.not_updated import not_updated_ids
 from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
+from stowage.errors import StowageError
+from stowage.shown import printable_tree
 from stowage.version import VERSION
 
 if TYPE_CHECKING:
@@ -228,6 +231,9 @@ def document(recording: Recording, batches: Sequence[int],
     Where sizes are not affine in the batch the batch is fixed, and a warning says where."""
     warnings = list(description.warnings)
     described, others = recording.steps[1], recording.steps[2:]
+    if not described.nodes:
+        raise StowageError("the step runs no kernel on the device",
+                           "give it the models and tensors that it is to compute with")
     fixed = described.batch in [step.batch for step in others]  # no other batch was to be had
     others = [] if fixed else others
     try:
@@ -247,14 +253,17 @@ def document(recording: Recording, batches: Sequence[int],
     tables = assembly.tables
     parameters = parameter_rows(recording, tables)
     layers, result_bytes = layer_rows(assembly, rows)
-    return {
+    missing = not_updated_ids(recording) if description.training else []
+    content: dict[str, Any] = printable_tree({
         "format": "stowage-step", "version": 1,
         "written_by": f"stowage.record {VERSION}, torch {description.torch_version}",
         "model": description.name, "source": description.source, "runtime": "pytorch",
         "precision": description.precision, "seq": description.seq,
         "accumulation": description.micro_batches, "batch": described.batch,
         "fixed_batch": fixed, "settings": description.settings(graph),
-        "origins": tables.origins.rows or [["step"]], "parameters": parameters, "layers": layers,
+        "origins": tables.origins.rows or [["step"]], "parameters": parameters,
+        **({"not_updated": missing} if missing else {}), "layers": layers,
         "result_bytes": result_bytes, "warnings": warnings, "shapes": tables.shapes.rows,
         "layouts": tables.layouts.rows, "attributes": tables.attributes.rows, "convolutions": [],
-        "step": graph}
+        "step": graph})
+    return content

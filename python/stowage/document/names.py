@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stowage.shown import printable_name
+
 if TYPE_CHECKING:
     from stowage.trace.record import NodeRecord
 
@@ -16,7 +18,7 @@ class Names:
         self.taken: set[str] = set()
 
     def unique(self, name: str) -> str:
-        name = "".join(c for c in name if c.isprintable())[:4000] or "tensor"
+        name = printable_name(name) or "tensor"
         while True:
             count = self.counts[name] = self.counts.get(name, 0) + 1
             candidate = name if count == 1 else f"{name}.{count}"

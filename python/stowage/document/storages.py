@@ -21,6 +21,7 @@ class StepStorages:
         self.step = step
         storages = recording.storages
         touched = {view.storage for node in step.nodes for view in (*node.reads, *node.writes)}
+        touched |= step.optimizer_state.keys()  # also of an optimizer that does not step now
         known = [row.view.storage for row in (*recording.parameters, *recording.buffers)]
         inputs = [view.storage for view in step.inputs]
         self.inputs = set(inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from stowage.document.check import Unreadable, check_readable
 from stowage.errors import StowageError
 from stowage.whole_file import StrPath, write_whole
 
@@ -33,8 +34,14 @@ def compact(value: Any) -> str:
 
 
 def write(document: dict[str, Any], path: StrPath) -> None:
-    """Writes the file. Raises StowageError where it cannot be written, or would be larger than the
-    program reads."""
+    """Writes the file. Raises StowageError where it cannot be written, and where the program would not
+    read it."""
+    try:
+        check_readable(document)
+    except Unreadable as reason:
+        raise StowageError(f"{path}: `stowage` would refuse this recording: {reason}",
+                           "nothing was written; please report it with the step that was recorded"
+                           ) from None
     text = text_of(document)
     if len(text) > LARGEST_BYTES:  # json.dumps writes ASCII
         raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",

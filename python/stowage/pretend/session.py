@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from stowage.errors import StowageError
+from stowage.one_at_a_time import DEVICE
 from stowage.pretend.cuda_module import cuda_module
 from stowage.pretend.data_loading import real_data_loading
 from stowage.pretend.driver import Driver
@@ -37,17 +38,18 @@ class Session:
 def pretended_cuda(capability: tuple[int, int] = DEFAULT_CAPABILITY) -> Iterator[Session]:
     """While active, device "cuda" has fake tensors, and code that asks for the device finds one of that
     compute capability, (major, minor). Afterwards everything is as it was, also after an exception.
-    Raises StowageError where the process uses a GPU already, or recording does not work with this
-    PyTorch."""
+    Raises StowageError where the process uses a GPU already or pretends one in another thread, or
+    recording does not work with this PyTorch."""
     import torch
 
-    if torch.cuda.is_initialized():
-        raise StowageError("this process uses a GPU already, which cannot be pretended away",
-                           "record in a process of its own, before anything runs on the GPU")
-    driver = Driver(capability, check_wheel(torch))
-    from stowage.pretend.host_values import HostValues
-
     with contextlib.ExitStack() as stack:
+        stack.enter_context(DEVICE.exclusively())
+        if torch.cuda.is_initialized():
+            raise StowageError("this process uses a GPU already, which cannot be pretended away",
+                               "record in a process of its own, before anything runs on the GPU")
+        driver = Driver(capability, check_wheel(torch))
+        from stowage.pretend.host_values import HostValues
+
         stack.enter_context(driver.installed())
         stack.enter_context(device_guard_restored())
         stack.enter_context(cuda_module(capability))

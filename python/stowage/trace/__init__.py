@@ -7,6 +7,7 @@
     modules.py    which module is running
     places.py     which line of the user's source is running
     phases.py     forward, loss, backward, update
+    updates.py    which parameters are updated
     saved.py      what autograd keeps for backward
     failures.py   what cannot be traced, with its place
 """

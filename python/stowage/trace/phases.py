@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 class Phases:
     """`phase` is the current one. `on_backward(roots)` is called before each backward pass and
-    `on_gradients()` after it."""
+    `on_gradients()` after it; `on_inputs(tensors)` with what torch.autograd.grad is asked about."""
 
     def __init__(self, driver: Driver, on_backward: Callable[[list[torch.Tensor]], None],
-                 on_gradients: Callable[[], None]) -> None:
+                 on_gradients: Callable[[], None], on_inputs: Callable[[Any], None]) -> None:
         self.driver = driver
         self.phase = "forward"
         self.on_backward, self.on_gradients = on_backward, on_gradients
+        self.on_inputs = on_inputs
         self.backward_passes = 0
 
     def start(self) -> None:
@@ -42,11 +43,15 @@ class Phases:
         if self.phase == "forward":
             self.phase = "loss"
 
-    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(self, name: str) -> Callable[..., Any]:
         """torch.autograd.backward or grad, with its phase and the devices that the engine asks for."""
+        function = getattr(torch.autograd, name)
+
         def run(tensors: Any, *arguments: Any, **options: Any) -> Any:
             roots = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
             outer = self.phase
+            if name == "grad":
+                self.on_inputs(arguments[0] if arguments else options.get("inputs", ()))
             if outer != "backward":
                 self.on_backward(roots)
             self.phase = "backward"
@@ -67,5 +72,5 @@ class Phases:
         with contextlib.ExitStack() as stack:
             for name in ("backward", "grad"):
                 stack.enter_context(mock.patch.object(
-                    torch.autograd, name, self.wrapped(getattr(torch.autograd, name))))
+                    torch.autograd, name, self.wrapped(name)))
             yield

@@ -101,4 +101,6 @@ class StepRecord:
     # {storage: (name, name of the parameter whose state it is)}
     optimizer_state: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
     host_state_bytes: int = 0
+    # names of trained parameters that got a gradient and were not updated
+    not_updated: list[str] = dataclasses.field(default_factory=list)
     layers: dict[str, LayerRecord] = dataclasses.field(default_factory=dict)  # by the module's path

@@ -28,6 +28,7 @@ from stowage.trace.engine import (
 from stowage.trace.failures import untraceable
 from stowage.trace.places import place
 from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, View
+from stowage.trace.updates import Updates
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -78,6 +79,7 @@ class Recorder(TorchDispatchMode):
         self.last_origin = ("", "")
         self.inside_linear = False
         self.micro_batch = 0
+        self.updates = Updates()
 
     # Storages
 
@@ -116,6 +118,7 @@ class Recorder(TorchDispatchMode):
         self.origins = {}
         self.micro_batch = 0
         self.saved.start()
+        self.updates.start()
         self.phases.start()
         self.modules.layers = {}
 
@@ -215,6 +218,7 @@ class Recorder(TorchDispatchMode):
             recomputed=self.is_recomputed(), accumulates=self.accumulates(),
             micro_batch=self.micro_batch)
         self.step.nodes.append(node)
+        self.updates.note(writes, in_module=bool(self.modules.stack))
         self.saved.node_was_recorded(node, [name for name, _ in call.tensors])
 
     def is_recomputed(self) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from stowage.one_at_a_time import RECORDING
 from stowage.trace.modules import RunningModules
 from stowage.trace.phases import Phases
 from stowage.trace.recorder import Recorder
@@ -63,9 +64,10 @@ def recording(driver: Driver, roots: dict[str, torch.nn.Module],
               on_backward: Callable[[list[torch.Tensor]], None], on_gradients: Callable[[], None],
               on_output: Callable[[Any], None]) -> Iterator[Recorder]:
     """A recorder that watches; `roots` are {prefix: model}. Garbage is collected before and not
-    during the recording, so that what dies does so by its last reference."""
+    during the recording, so that what dies does so by its last reference. Raises StowageError where a
+    step is being recorded already."""
     recorder = Recorder()
-    phases = Phases(driver, on_backward, on_gradients)
+    phases = Phases(driver, on_backward, on_gradients, recorder.updates.note_inputs)
     recorder.phases = phases
     recorder.modules = PhasedModules(roots, phases, on_output)
     recorder.saved = SavedTensors(recorder)
@@ -74,9 +76,11 @@ def recording(driver: Driver, roots: dict[str, torch.nn.Module],
     gc.disable()
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(RECORDING.exclusively())
             stack.enter_context(recorder.phases.watched())
             stack.enter_context(recorder.modules.watched())
             stack.enter_context(recorder.saved.watched())
+            stack.enter_context(recorder.updates.watched())
             stack.enter_context(LinearWatch(recorder))
             stack.enter_context(recorder)
             yield recorder

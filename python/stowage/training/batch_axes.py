@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -32,12 +33,16 @@ class BatchAxes:
         self.word, self.is_said = word, axes != FIRST
         if axes == FIRST:
             axes = 0
-        if isinstance(axes, int) or axes is None:
+        if axes is None or not isinstance(axes, Sequence):
             axes = [axes if leaf.dim() else None for leaf in self.tensors]
+        assert not isinstance(axes, str)
         if len(axes) != len(self.tensors):
             raise StowageError(f"{word} has {len(axes)} entries for {len(self.tensors)} tensors",
                                f"one for each, {self.none} where a tensor does not follow the batch")
         for index, (leaf, axis) in enumerate(zip(self.tensors, axes)):
+            if axis is not None and (not isinstance(axis, numbers.Integral) or isinstance(axis, bool)):
+                raise StowageError(f"{word}: {axis!r} is no axis",
+                                   f"a number from 0 on, or {self.none} where a tensor has no batch")
             if axis is not None and not -leaf.dim() <= axis < leaf.dim():
                 raise StowageError(f"{word}: input {index} has {leaf.dim()} axes and no axis {axis}")
         self.axes: list[int | None] = list(axes)

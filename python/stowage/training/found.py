@@ -1,4 +1,5 @@
-"""The models and optimizers that a function uses: its arguments, its closure, its globals."""
+"""The models and optimizers that a function uses: its arguments and their defaults, its closure, its
+globals."""
 
 from __future__ import annotations
 
@@ -70,6 +71,8 @@ class ObjectSearch:
                 self.add(name, cell.cell_contents, depth + 1)
             except ValueError:
                 continue  # not assigned yet
+        self.add_all("default", enumerate(function.__defaults__ or ()), depth + 1)
+        self.add_all("", (function.__kwdefaults__ or {}).items(), depth + 1)
         for name in sorted(names_used(code)):
             value = function.__globals__.get(name)
             own = getattr(value, "__module__", None) == function.__module__

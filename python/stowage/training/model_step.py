@@ -25,6 +25,15 @@ MODEL_DTYPES: dict[str | None, torch.dtype | None] = {
 AUTOCAST: dict[str | None, torch.dtype] = {"amp-fp16": torch.float16, "amp-bf16": torch.bfloat16}
 
 
+def check_rates(model: torch.nn.Module) -> None:
+    """Raises StowageError for a layer that drops out at a rate which is no number."""
+    for path, module in model.named_modules():
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd) and not 0 <= module.p <= 1:
+            kind = type(module).__name__
+            raise StowageError(f"{path or 'the model'}: {kind} has p={module.p}",
+                               "a probability lies between 0 and 1")
+
+
 @contextlib.contextmanager
 def in_mode(model: torch.nn.Module, training: bool) -> Iterator[None]:
     """While active, the model trains or evaluates. One that trains in parts (frozen batch norm) is

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
-import copy
 import inspect
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -13,6 +13,8 @@ from stowage.errors import StowageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from stowage.options import RecordOptions
 
 NAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "sgd": (torch.optim.SGD, {"lr": 1e-3}),
@@ -32,6 +34,8 @@ NAMES: dict[str, tuple[Any, dict[str, Any]]] = {
     "radam": (torch.optim.RAdam, {}),
     "adafactor": (torch.optim.Adafactor, {}),
 }
+# Name in the step file, settings that differ from 0, implementation, whether the name is known.
+KnownOptimizer: TypeAlias = tuple[str, dict[str, Any], str, bool]
 OptimizerMaker: TypeAlias = "Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]"
 
 IMPLEMENTATIONS: dict[str, dict[str, bool]] = {
@@ -62,22 +66,38 @@ def optimizer_maker(optimizer: Any, implementation: str = "default") -> Optimize
                        "a name ('adamw'), a class, a function of the parameters, or an optimizer")
 
 
+def made_optimizer(options: RecordOptions,
+                   parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """The options' optimizer of these parameters. Raises StowageError where it refuses its settings."""
+    maker = optimizer_maker(options.optimizer, options.implementation)
+    try:
+        return maker(parameters)
+    except ValueError as error:
+        raise StowageError(f"optimizer: {error}") from error
+
+
 def rebuilt(optimizer: torch.optim.Optimizer,
             fakes: dict[int, torch.Tensor]) -> torch.optim.Optimizer:
-    """The same optimizer over the fake parameters, without state."""
-    again = copy.copy(optimizer)
+    """The same optimizer over the fake parameters, with its hooks and without state; so are optimizers
+    that it holds itself. copy.copy would leave out hooks and all attributes of a class of one's own."""
+    again: torch.optim.Optimizer = object.__new__(type(optimizer))
+    for key, value in vars(optimizer).items():
+        inner = isinstance(value, torch.optim.Optimizer)
+        setattr(again, key, rebuilt(value, fakes) if inner else value)
     again.state = collections.defaultdict(dict)
     again.param_groups = []
     for group in optimizer.param_groups:
         copied = dict(group)
         copied["params"] = [fakes.get(id(p), p) for p in group["params"]]
         again.param_groups.append(copied)
+    # A scheduler of learning rates puts a function over `step` that runs the original's.
+    vars(again).pop("step", None)
     return again
 
 
-def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], str, bool]:
-    """What the step file says of the optimizer: its name there and the settings that differ from 0;
-    (name, settings, implementation, whether the name is known)."""
+def settings_of(optimizer: torch.optim.Optimizer) -> KnownOptimizer:
+    """What the step file says of the optimizer. Raises StowageError for a setting that is no finite
+    number."""
     kind = type(optimizer)
     names = {maker: name for name, (maker, _) in reversed(NAMES.items())}  # the plainest name
     known = names.get(kind) or OTHER_PACKAGES.get((kind.__module__.partition(".")[0], kind.__name__))
@@ -87,6 +107,9 @@ def settings_of(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, Any], 
         value = group.get(theirs)
         if not isinstance(value, (bool, int, float)):
             continue
+        if not math.isfinite(value):
+            raise StowageError(f"optimizer: {kind.__name__} has {theirs}={value}",
+                               "give it a finite number")
         settings[ours] = value
     if isinstance(group.get("betas"), (tuple, list)):
         settings["beta1"], settings["beta2"] = map(float, group["betas"][:2])

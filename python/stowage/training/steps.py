@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from stowage.training.model_step import ModelStep
 
 
+DESCRIBED = 1  # the index of the step that the file describes
+
+
 @dataclasses.dataclass
 class Recording:
     """What a run leaves, without tensors."""
@@ -36,6 +39,8 @@ class Recording:
     # {storage: (name, parameter's name)} of optimizer state that was there before the first step
     model_state: dict[int, tuple[str, str]]
     compiled: bool  # a part of it is torch.compile's
+    stepped: list[torch.optim.Optimizer]  # in the described step, in this order
+    updates_any: bool  # the described step writes a trained parameter
 
 
 def tensors_of(tree: Any) -> list[torch.Tensor]:
@@ -53,15 +58,47 @@ class StepRunner:
     def __init__(self, session: Session, step: ModelStep | FunctionStep,
                  models: dict[str, torch.nn.Module]) -> None:
         self.session, self.step, self.models = session, step, models
+        self.stepped: list[torch.optim.Optimizer] = []
+        # Optimizers that stepped and are none of the step's, by their ids.
+        self.unforeseen: dict[int, torch.optim.Optimizer] = {}
+        self.updates_any = False
+        self.first_storage: dict[str, int] = {}  # of each parameter, before the first step
 
     def named(self, kind: str) -> Iterator[tuple[str, torch.Tensor]]:
-        """(name, tensor) of all models, each tensor once."""
+        """(name, tensor) of all models, each tensor once; then the parameters that belong to no model
+        and that an optimizer was made of."""
         seen = set()
         for prefix, model in self.models.items():
             for name, tensor in getattr(model, kind)():
                 if id(tensor) not in seen:
                     seen.add(id(tensor))
                     yield ".".join(part for part in (prefix, name) if part), tensor
+        if kind != "named_parameters":
+            return
+        groups = [group["params"] for optimizer in self.step.optimizers
+                  for group in optimizer.param_groups]
+        lone = [tensor for group in groups for tensor in group if id(tensor) not in seen]
+        for index, tensor in enumerate({id(tensor): tensor for tensor in lone}.values()):
+            yield f"parameter{index}", tensor
+
+    def note_updates(self) -> None:
+        """Notes which trained parameters got a gradient in the step and were not updated; of the
+        described step, also which optimizers stepped."""
+        updates, step = self.recorder.updates, self.recorder.step
+        known = {id(optimizer) for optimizer in self.step.optimizers}
+        for key, optimizer in updates.optimizers.items():
+            if key not in known:
+                self.unforeseen.setdefault(key, optimizer)
+        if step.index == DESCRIBED:
+            self.stepped = list(updates.optimizers.values())
+        for name, parameter in self.named("named_parameters"):
+            if not parameter.requires_grad or parameter.device.type != "cuda":
+                continue
+            view = self.recorder.view_of(parameter)
+            if view.storage != self.first_storage.get(name) or updates.reaches(view):
+                self.updates_any |= step.index == DESCRIBED
+            elif name in step.gradients or id(parameter) in updates.asked_about:
+                step.not_updated.append(name)
 
     def on_backward(self, roots: list[torch.Tensor]) -> None:
         # Several losses count as the one of the last pass.
@@ -115,6 +152,7 @@ class StepRunner:
         recorder.step.inputs = self.inputs
         self.step.run(recorder.start_micro_batch)
         self.note_optimizer_state()
+        self.note_updates()
         return recorder.finish_step()
 
     def run(self, batches: Sequence[int]) -> Recording:
@@ -124,6 +162,7 @@ class StepRunner:
                        self.on_output) as self.recorder:
             parameters = self.described("named_parameters")
             buffers = self.described("named_buffers")
+            self.first_storage = {row.name: row.view.storage for row in parameters}
             self.note_optimizer_state()
             model_state = dict(self.recorder.step.optimizer_state)
             steps = []
@@ -139,4 +178,4 @@ class StepRunner:
             compiled = any(type(part).__name__ == "OptimizedModule"
                            for model in self.models.values() for part in model.modules())
             return Recording(self.recorder.storages, steps, parameters, buffers, model_state,
-                             compiled)
+                             compiled, self.stepped, self.updates_any)

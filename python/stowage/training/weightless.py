@@ -7,11 +7,13 @@ are back in their places afterwards.
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stowage.pretend.recurrent import flatten_weights
+from stowage.training.parameter_hooks import copy_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,11 +59,14 @@ def is_on_device(model: torch.nn.Module) -> bool:
 
 
 class WeightlessModel:
-    """The model; `fakes` are {id of an own parameter: its fake one}."""
+    """The model; `fakes` are {id of an own parameter: its fake one}. `hook_results` has the names of
+    parameters of which a hook returned what PyTorch refuses (parameter_hooks.py)."""
 
     def __init__(self, model: torch.nn.Module, dtype: torch.dtype | None = None) -> None:
         self.model = model
         self.fakes: dict[int, torch.Tensor] = {}
+        self.hook_results: dict[str, None] = {}  # in this order
+        self.names = {id(tensor): name for name, tensor in model.named_parameters()}
         # What `restore` puts back: (module's table, name, tensor), (module, attribute, tensor).
         self.before: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         self.kept: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
@@ -86,6 +91,8 @@ class WeightlessModel:
                     for key, value in vars(tensor).items():
                         if key not in vars(fake):  # marks that libraries leave on parameters
                             setattr(fake, key, value)
+                    copy_hooks(tensor, fake, functools.partial(
+                        self.hook_results.setdefault, self.names.get(id(tensor), name)))
                     self.fakes[id(tensor)] = fake
                 table[name] = self.fakes[id(tensor)]
         for name, value in list(vars(module).items()):

@@ -8,7 +8,8 @@ StepSummary summarise_step(const StepDocument& document) {
           .lowering = graph.settings,
           .precision = document.precision,
           .accumulation = document.accumulation,
-          .seq = document.seq};
+          .seq = document.seq,
+          .loop = training_loop(document)};
 }
 
 }  // namespace stowage

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "answers/sizing/training_loop.hpp"
 #include "estimator/document/step_document.hpp"
 
 namespace stowage {
@@ -14,6 +16,7 @@ struct StepSummary {
   Precision precision = Precision::fp32;
   std::int64_t accumulation = 1;
   std::int64_t seq = 0;  ///< 0: the model has no symbol `seq`
+  std::optional<TrainingLoop> loop = {};
 };
 [[nodiscard]] StepSummary summarise_step(const StepDocument& document);
 

@@ -8,16 +8,14 @@
 
 #include "answers/question/question_error.hpp"
 #include "answers/subject/contradictions.hpp"
+#include "answers/subject/notes.hpp"
 #include "answers/subject/process_settings.hpp"
+#include "answers/subject/pytorch_release.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 
 namespace stowage {
-
-void set_attention_for_release(StepWishes& wishes, const ReleaseVersion& pytorch) {
-  constexpr ReleaseVersion efficient_takes_groups{2, 14};
-  wishes.efficient_takes_groups = pytorch >= efficient_takes_groups;
-}
 
 Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model, Runtime runtime,
                                   const Card& card) {
@@ -30,6 +28,23 @@ Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model, Ru
 }
 
 namespace {
+
+PytorchRelease asked_release(const StepQuestion& question, const CheckSettings& settings) {
+  return {settings.stack.pytorch, question.process.software.pytorch.has_value()};
+}
+
+// A description that the reader of Keras' files has written says so as its source.
+Diagnostics notes_on_keras(const StepQuestion& question, const AskedModel& model,
+                           const CheckSettings& settings) {
+  const bool asked = question.process.runtime.has_value();
+  if (asked || traits(settings.runtime).is_keras || !model.graph.source.starts_with("Keras ")) {
+    return {};
+  }
+  return {{.severity = Severity::note,
+           .message =
+               fmt::format("a Keras model is sized as {} runs it", traits(settings.runtime).title),
+           .hint = hint_of(Cure::tensorflow_runtime)}};
+}
 
 Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& question,
                                    const AskedCard& card) {
@@ -45,6 +60,8 @@ Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& qu
                        "name the model in place of its step"));
   }
   return process_settings(question, runtime, card).map([&](CheckSettings settings) {
+    append_notes(document.warnings, notes_on_release(asked_release(question, settings), document));
+    append_notes(document.warnings, notes_on_cuda(question.process.software.cuda));
     return AskedStep{std::move(document), std::move(settings), nullptr};
   });
 }
@@ -94,12 +111,27 @@ Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
     wishes.layout.reset();  // Keras's, which is no memory format
   }
   set_reduction_for_release(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
-  set_attention_for_release(wishes, settings.stack.pytorch);
-  const auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, with);
+  const PytorchRelease release = asked_release(question, settings);
+  if (auto served = check_release(release, wishes); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  ModelOfRelease changed;
+  if (traits(kernel_set_of(settings.runtime)).dispatches_by_card) {
+    auto of_release = model_of_release(model->graph, release.version);
+    if (!of_release) return tl::unexpected(std::move(of_release.error()));
+    changed = *std::move(of_release);
+    chosen = step_of_release(*std::move(chosen), release.version, changed.changes);
+  }
+  const ModelGraph& graph = changed.changed ? *changed.changed : model->graph;
+  auto document = make_document(graph, *chosen, settings.runtime, model->options.seq, with);
   if (!document) return tl::unexpected(std::move(document.error()));
-  return AskedStep{*std::move(document), std::move(settings), std::move(model)};
+  append_notes(document->warnings, notes_on_release(release, changed.changes));
+  append_notes(document->warnings, notes_on_keras(question, *model, settings));
+  append_notes(document->warnings, notes_on_cuda(question.process.software.cuda));
+  return AskedStep{*std::move(document), std::move(settings), std::move(model),
+                   changed.changed.has_value()};
 }
 
 }  // namespace

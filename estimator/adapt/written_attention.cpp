@@ -182,7 +182,15 @@ class WritingOut {
         });
   }
 
+  /// "transformers GPT2LMHeadModel, eager attention": whose implementation it is now.
+  static std::string renamed_source(std::string source) {
+    const std::size_t at = source.find(fused_row);
+    return at == std::string::npos ? source
+                                   : source.replace(at, fused_row.size(), "eager attention");
+  }
+
   ModelGraph with_masks_in_front(ModelGraph model) {
+    model.source = renamed_source(std::move(model.source));
     const auto at = model.operators.begin() + static_cast<std::ptrdiff_t>(masks_before_);
     model.operators.insert(at, std::make_move_iterator(made_masks_.begin()),
                            std::make_move_iterator(made_masks_.end()));

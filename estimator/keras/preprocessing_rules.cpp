@@ -86,7 +86,10 @@ std::optional<AxisPart> part_of(const YamlNode& node) {
   if (!node.is_mapping()) return std::nullopt;
   KerasConfig written(&node);
   if (written.text("class_name") == "__slice__") written = written.at("config");
-  if (written.find("step") == nullptr) return std::nullopt;
+  const YamlNode* const object = written.node();
+  if (object == nullptr || !object->is_mapping() || object->find("step") == nullptr) {
+    return std::nullopt;
+  }
   const std::int64_t step = written.integer("step").value_or(1);
   part.start = written.integer("start");
   part.stop = written.integer("stop");

@@ -22,7 +22,11 @@ namespace {
 std::string two_blocks(const std::string& attributes, bool checkpoint = false,
                        const std::string& mask = {}) {
   return fmt::format(R"(model: attends
-inputs: {{x: [batch, 6, 32], mask: {{shape: [batch, 1, 6, 6], dtype: bool}}, y: [batch, 6, 32]}}
+source: a script, scaled_dot_product_attention
+inputs:
+  x: {{shape: [batch, 6, 32]}}
+  mask: {{shape: [batch, 1, 6, 6], dtype: bool}}
+  y: {{shape: [batch, 6, 32]}}
 blocks:
   heads:
     arguments: {{count: 4}}
@@ -89,6 +93,7 @@ TEST_CASE("attention=eager: products around a softmax, heads repeated, one mask 
             "softmax h.0.attention.weights", "dropout h.0.attention.kept", "matmul h.0.attention"});
   CHECK(operators_of(model, "h.1.attention").size() == 12);
   CHECK_FALSE(has_fused_attention(model));
+  CHECK(model.source == "a script, eager attention");
   for (const Precision precision : {Precision::bf16, Precision::amp_bf16}) {
     const ModelGraph narrow =
         attending_model(two_blocks(", causal: true, written_out: wide"), "eager", precision);
@@ -142,10 +147,10 @@ TEST_CASE("an attention that is unknown, and a model that has none, are refused"
   CHECK(refusal_of_attention(two_blocks(""), "paged") ==
         "<arguments>:1:11: error: the argument 'attention' takes sdpa, eager or flash, not "
         "'paged'\n"
-        "    attention=paged\n"
-        "              ^~~~~\n");
+        "  attention=paged\n"
+        "            ^~~~~\n");
   const std::string plain =
-      "model: plain\ninputs: {x: [batch, 4]}\nlayers:\n  - linear: {features: 2}\n";
+      "model: plain\ninputs: {x: {shape: [batch, 4]}}\nlayers:\n  - linear: {features: 2}\n";
   for (const std::string word : {"eager", "sdpa", "flash"}) {
     CHECK(refusal_of_attention(plain, word) ==
           "error: the model 'plain' has no scaled_dot_product_attention, which the argument "

@@ -108,7 +108,7 @@ Result<ServedModel> served_model(const StepQuestion& asked, CacheKind cache,
   if (!settings) return tl::unexpected(std::move(settings.error()));
   const PytorchRelease release{settings->stack.pytorch,
                                question.process.software.pytorch.has_value()};
-  if (auto served = check_release(release, question.wishes); !served) {
+  if (auto served = check_release(release, question); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   question.model.options.seq = encoder_length;

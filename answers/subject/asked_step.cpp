@@ -59,11 +59,15 @@ Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& qu
         question_error("allow_gc=False is in the step itself, and not in the one of this file",
                        "name the model in place of its step"));
   }
-  return process_settings(question, runtime, card).map([&](CheckSettings settings) {
-    append_notes(document.warnings, notes_on_release(asked_release(question, settings), document));
-    append_notes(document.warnings, notes_on_cuda(question.process.software.cuda));
-    return AskedStep{std::move(document), std::move(settings), nullptr};
-  });
+  auto settings = process_settings(question, runtime, card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  const PytorchRelease release = asked_release(question, *settings);
+  if (auto served = check_release(release, question); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  append_notes(document.warnings, notes_on_release(release, document));
+  append_notes(document.warnings, notes_on_cuda(question.process.software.cuda));
+  return AskedStep{std::move(document), *std::move(settings), nullptr};
 }
 
 /// What of a model Keras over Theano does not have.
@@ -112,7 +116,7 @@ Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
   }
   set_reduction_for_release(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
   const PytorchRelease release = asked_release(question, settings);
-  if (auto served = check_release(release, wishes); !served) {
+  if (auto served = check_release(release, question); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);

@@ -12,6 +12,7 @@
 #include "estimator/base/kernel_set.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 
 namespace stowage {
 
@@ -110,7 +111,7 @@ ChosenStep step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
   return chosen;
 }
 
-Result<void> check_release(const PytorchRelease& release, const StepWishes& wishes) {
+Result<void> check_release(const PytorchRelease& release, const StepQuestion& question) {
   if (!release.is_asked) return {};
   const std::string version = to_string(release.version);
   if (release.version < oldest_pytorch) {
@@ -119,10 +120,17 @@ Result<void> check_release(const PytorchRelease& release, const StepWishes& wish
         fmt::format("{} is the oldest that is ({})", to_string(oldest_pytorch), page)));
   }
   if (release.version < first_fused_optimizer &&
-      wishes.implementation == OptimizerImplementation::fused) {
+      question.wishes.implementation == OptimizerImplementation::fused) {
     return failure(question_error(
         fmt::format("`optimizer_implementation` fused: PyTorch {} has no fused optimizer", version),
         fmt::format("{} was the first with one", to_string(first_fused_optimizer))));
+  }
+  const bool expands =
+      question.process.allocator && question.process.allocator->expandable_segments;
+  if (release.version < first_expandable_segments && expands) {
+    return failure(question_error(
+        fmt::format("`alloc_conf` expandable_segments: PyTorch {} does not have them", version),
+        fmt::format("{} was the first with them", to_string(first_expandable_segments))));
   }
   return {};
 }

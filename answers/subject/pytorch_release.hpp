@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "answers/question/step_question.hpp"
 #include "estimator/base/diagnostic.hpp"
 #include "estimator/card/software_stack.hpp"
 #include "estimator/document/step_document.hpp"
@@ -42,8 +43,9 @@ struct ModelOfRelease {
 [[nodiscard]] ChosenStep step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
                                          std::vector<std::string>& changes);
 
-/// An error if the release is older than any that is modelled, or lacks what is wished.
-[[nodiscard]] Result<void> check_release(const PytorchRelease& release, const StepWishes& wishes);
+/// An error if the release is older than any that is modelled, or lacks what the question asks for.
+[[nodiscard]] Result<void> check_release(const PytorchRelease& release,
+                                         const StepQuestion& question);
 
 /// What is to be said of the release beside the answer.
 [[nodiscard]] Diagnostics notes_on_release(const PytorchRelease& release,

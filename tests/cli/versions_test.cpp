@@ -116,6 +116,12 @@ TEST_CASE("releases that are not modelled are refused or said") {
         "<command line>: error: --optimizer-implementation fused: PyTorch 1.12 has no fused "
         "optimizer\n"
         "  1.13 was the first with one\n");
+  const Outcome expands =
+      checked_as("mlp", {"--pytorch-version", "2.0", "--alloc-conf", "expandable_segments:True"});
+  CHECK(expands.exit_code == 2);
+  CHECK(expands.err ==
+        "<command line>: error: --alloc-conf expandable_segments: PyTorch 2.0 does not have them\n"
+        "  2.1 was the first with them\n");
   CHECK(notes_of(answer_as("mlp", {"--pytorch-version", "2.16"})) ==
         "PyTorch 2.16 is newer than 2.15, the newest that was measured: the step is sized as that "
         "runs it\n");
@@ -126,6 +132,26 @@ TEST_CASE("releases that are not modelled are refused or said") {
   CHECK(text.err ==
         "note: PyTorch 2.16 is newer than 2.15, the newest that was measured: the step is sized as "
         "that runs it\n");
+}
+
+// huggingface/transformers#3360: "Tried to allocate 786.00 MiB (GPU 0; 14.73 GiB total capacity;
+// 13.33 GiB already allocated", transformers of March 2020 on a T4.
+TEST_CASE("GPT-2 with eager attention and gradients that stay does not fit a T4, as reported") {
+  const auto on_t4 = [](std::vector<std::string> more) {
+    std::vector<std::string> words{"check", "gpt2",  "--gpu",           "t4",       "--batch",
+                                   "4",     "--set", "attention=eager", "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json::parse(stowage_program(words).out);
+  };
+  CHECK(on_t4({})["allocator"]["failure"].is_null());
+  const json then = on_t4({"--pytorch-version", "1.12"});
+  CHECK(then["headroom_bytes"] < 0);
+  const json failure = then["allocator"]["failure"];
+  CHECK(failure["tried_bytes"] == 786 << 20);
+  CHECK(failure["step"] == 2);
+  CHECK(failure["message"].get<std::string>().find("13.30 GiB is allocated by PyTorch") !=
+        std::string::npos);
+  CHECK(failure["expandable_segments_would_do"] == false);
 }
 
 TEST_CASE("a step's file keeps its calls, whatever release is asked for") {

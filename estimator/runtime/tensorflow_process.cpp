@@ -191,10 +191,18 @@ Bytes tensorflow_limit(Bytes left, const StepGraph& graph, const Card& card,
   return std::min(left, room);
 }
 
+/// Whether the figures are of the least pools in which the step runs, since the card's do not hold
+/// it. Where only a library found no room they are of the card's.
+bool is_in_least_pools(const RuntimeRun& run) {
+  if (!run.failure) return false;
+  if (!run.failure->at.library || !run.pools || run.pools->empty()) return true;
+  return run.replicas.front().reserved > run.pools->front().limit;
+}
+
 // The replica on GPU:0 is the one whose tensors are listed.
 std::vector<RuntimeRow> tensorflow_rows(const RuntimeRun& run, const CheckSettings& settings,
                                         Bytes tensor_bytes) {
-  const bool in_least = run.failure && !run.failure->at.library;
+  const bool in_least = is_in_least_pools(run);
   const std::string source =
       fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.process().steps,
                   in_least ? "the least pool that holds them, not the card's"

@@ -100,11 +100,15 @@ ChosenStep step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
   const OptimizerRow* const row = find_optimizer(settings.optimizer.name);
   const bool usual = settings.optimizer.implementation == OptimizerImplementation::usual;
   if (pytorch < lists_by_default && usual && row != nullptr && row->for_loop != nullptr &&
+      row->source.starts_with("torch.optim") &&
       implementation_of(settings.optimizer) == OptimizerImplementation::foreach) {
     settings.optimizer.implementation = OptimizerImplementation::for_loop;
     changes.emplace_back("the optimizer updates one parameter after another");
   }
-  if (pytorch < drops_gradients && settings.step.zero_grad == ZeroGrad::to_none) {
+  // DeepSpeed and FSDP let go of gradients themselves, and so do hooks that update in backward.
+  const bool script_decides =
+      settings.parallel.zero == 0 && !settings.parallel.fsdp.on && !settings.early_updates;
+  if (pytorch < drops_gradients && script_decides && settings.step.zero_grad == ZeroGrad::to_none) {
     settings.step.zero_grad = ZeroGrad::to_zero;
     changes.emplace_back("zero_grad keeps the gradients and fills them with zeros");
   }

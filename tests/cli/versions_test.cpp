@@ -78,6 +78,16 @@ TEST_CASE("before 2.0 attention is written out, optimizers go parameter by param
         "as PyTorch 1.12 runs the step, attention is written out in tensor operations, the "
         "optimizer updates one parameter after another and zero_grad keeps the gradients and fills "
         "them with zeros; all else is sized as PyTorch 2.15 does it (docs/pytorch-versions.md)\n");
+  // DeepSpeed and hooks let go of gradients themselves; timm's optimizers are not torch.optim's.
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--gpus", "2", "--zero", "2"},
+        std::vector<std::string>{"--optimizer-in-backward"}}) {
+    std::vector<std::string> words{"--pytorch-version", "1.12", "--batch", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(answer_as("mlp", words)["settings"]["zero_grad"] == "to_none");
+  }
+  CHECK(answer_as("mlp", {"--pytorch-version", "1.12", "--optimizer",
+                          "lamb"})["settings"]["optimizer_implementation"] == "foreach");
   // What is asked for stays.
   CHECK(with({"--pytorch-version", "1.13", "--optimizer-implementation",
               "foreach"})["settings"]["optimizer_implementation"] == "foreach");

@@ -181,7 +181,7 @@ PlanRequest request_of(const PlanQuestion& question, const AskedStep& step) {
     const std::vector<DevicePin>& described = step.model->graph.pins;
     request.pins.pins.insert(request.pins.pins.begin(), described.begin(), described.end());
     request.document.written_by = fmt::format("stowage {}", question.stowage_version);
-    request.description = step.model->source;
+    if (!step.has_other_operators) request.description = step.model->source;
     request.model_options = step.model->options;
   }
   return request;

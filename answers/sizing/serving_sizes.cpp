@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "answers/question/question_error.hpp"
+#include "answers/subject/notes.hpp"
 #include "answers/subject/process_settings.hpp"
+#include "answers/subject/pytorch_release.hpp"
 #include "estimator/formats/import_model.hpp"
 #include "estimator/huggingface/import_config.hpp"
 #include "estimator/model/operator_row.hpp"
@@ -20,19 +22,30 @@ namespace {
 Result<ChosenStep> kernels_of_pass(const ServingPass& pass, const ServedModel& served) {
   StepWishes wishes = served.question.wishes;
   wishes.mode = Mode::inference;
-  set_attention_for_release(wishes, served.settings.stack.pytorch);
   return choose_kernels(std::move(wishes), pass.model, served.settings.runtime, served.card.card);
+}
+
+/// The release of PyTorch that runs the passes; a served model's runtime always has one.
+PytorchRelease release_of(const ServedModel& served) {
+  return {served.settings.stack.pytorch, served.question.process.software.pytorch.has_value()};
 }
 
 Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
                             WorkspaceSource& workspaces) {
+  const PytorchRelease release = release_of(served);
+  auto of_release = model_of_release(pass.model, release.version);
+  if (!of_release) return tl::unexpected(std::move(of_release.error()));
   auto chosen = kernels_of_pass(pass, served);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  auto graph = lower_step(pass.model, chosen->lowering);
+  chosen = step_of_release(*std::move(chosen), release.version, of_release->changes);
+  auto graph =
+      lower_step(of_release->changed ? *of_release->changed : pass.model, chosen->lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));
   auto step =
       size_step(std::make_shared<const StepGraph>(*std::move(graph)), pass.batch, workspaces);
   if (!step) return tl::unexpected(std::move(step.error()));
+  append_notes(chosen->warnings, notes_on_release(release, of_release->changes));
+  append_notes(chosen->warnings, notes_on_cuda(served.question.process.software.cuda));
   return SizedPass{.batch = pass.batch,
                    .tokens = pass.tokens,
                    .past = pass.past,
@@ -93,6 +106,11 @@ Result<ServedModel> served_model(const StepQuestion& asked, CacheKind cache,
   }
   auto settings = process_settings(question, runtime, card);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  const PytorchRelease release{settings->stack.pytorch,
+                               question.process.software.pytorch.has_value()};
+  if (auto served = check_release(release, question); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
   question.model.options.seq = encoder_length;
   return ServedModel{*std::move(found), question, card, *std::move(settings),
                      model->graph.warnings};

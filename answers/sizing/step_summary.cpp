@@ -9,7 +9,8 @@ StepSummary summarise_step(const StepDocument& document) {
           .precision = document.precision,
           .accumulation = document.accumulation,
           .seq = document.seq,
-          .missing_update = missing_update(document)};
+          .missing_update = missing_update(document),
+          .loop = training_loop(document)};
 }
 
 }  // namespace stowage

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "answers/sizing/training_loop.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/recorded/missing_update.hpp"
 
@@ -17,6 +18,7 @@ struct StepSummary {
   std::int64_t accumulation = 1;
   std::int64_t seq = 0;                              ///< 0: the model has no symbol `seq`
   std::optional<MissingUpdate> missing_update = {};  ///< of a recorded step
+  std::optional<TrainingLoop> loop = {};
 };
 [[nodiscard]] StepSummary summarise_step(const StepDocument& document);
 

@@ -8,7 +8,10 @@
 
 #include "answers/question/question_error.hpp"
 #include "answers/subject/contradictions.hpp"
+#include "answers/subject/notes.hpp"
 #include "answers/subject/process_settings.hpp"
+#include "answers/subject/pytorch_release.hpp"
+#include "estimator/base/cure.hpp"
 #include "estimator/base/grouped_digits.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/recorded/complete_step.hpp"
@@ -16,11 +19,6 @@
 #include "estimator/rewrite/micro_batches.hpp"
 
 namespace stowage {
-
-void set_attention_for_release(StepWishes& wishes, const ReleaseVersion& pytorch) {
-  constexpr ReleaseVersion efficient_takes_groups{2, 14};
-  wishes.efficient_takes_groups = pytorch >= efficient_takes_groups;
-}
 
 Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model, Runtime runtime,
                                   const Card& card) {
@@ -62,6 +60,23 @@ Result<StepDocument> updated_as_asked(StepDocument document, const StepWishes& w
   return updated;
 }
 
+PytorchRelease asked_release(const StepQuestion& question, const CheckSettings& settings) {
+  return {settings.stack.pytorch, question.process.software.pytorch.has_value()};
+}
+
+// A description that the reader of Keras' files has written says so as its source.
+Diagnostics notes_on_keras(const StepQuestion& question, const AskedModel& model,
+                           const CheckSettings& settings) {
+  const bool asked = question.process.runtime.has_value();
+  if (asked || traits(settings.runtime).is_keras || !model.graph.source.starts_with("Keras ")) {
+    return {};
+  }
+  return {{.severity = Severity::note,
+           .message =
+               fmt::format("a Keras model is sized as {} runs it", traits(settings.runtime).title),
+           .hint = hint_of(Cure::tensorflow_runtime)}};
+}
+
 Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& question,
                                    const AskedCard& card) {
   Diagnostics found = contradictions(document, question);
@@ -77,9 +92,15 @@ Result<AskedStep> step_of_document(StepDocument document, const StepQuestion& qu
   }
   auto updated = updated_as_asked(std::move(document), question.wishes);
   if (!updated) return tl::unexpected(std::move(updated.error()));
-  return process_settings(question, runtime, card).map([&](CheckSettings settings) {
-    return AskedStep{*std::move(updated), std::move(settings), nullptr};
-  });
+  auto settings = process_settings(question, runtime, card);
+  if (!settings) return tl::unexpected(std::move(settings.error()));
+  const PytorchRelease release = asked_release(question, *settings);
+  if (auto served = check_release(release, question); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  append_notes(updated->warnings, notes_on_release(release, *updated));
+  append_notes(updated->warnings, notes_on_cuda(question.process.software.cuda));
+  return AskedStep{*std::move(updated), *std::move(settings), nullptr};
 }
 
 /// What of a model Keras over Theano does not have.
@@ -127,12 +148,27 @@ Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
     wishes.layout.reset();  // Keras's, which is no memory format
   }
   set_reduction_for_release(wishes.parallel.fsdp, settings.stack.pytorch, model->graph.precision);
-  set_attention_for_release(wishes, settings.stack.pytorch);
-  const auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto document = make_document(model->graph, *chosen, settings.runtime, model->options.seq, with);
+  const PytorchRelease release = asked_release(question, settings);
+  if (auto served = check_release(release, question); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  auto chosen = choose_kernels(std::move(wishes), model->graph, settings.runtime, card.card);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  ModelOfRelease changed;
+  if (traits(kernel_set_of(settings.runtime)).dispatches_by_card) {
+    auto of_release = model_of_release(model->graph, release.version);
+    if (!of_release) return tl::unexpected(std::move(of_release.error()));
+    changed = *std::move(of_release);
+    chosen = step_of_release(*std::move(chosen), release.version, changed.changes);
+  }
+  const ModelGraph& graph = changed.changed ? *changed.changed : model->graph;
+  auto document = make_document(graph, *chosen, settings.runtime, model->options.seq, with);
   if (!document) return tl::unexpected(std::move(document.error()));
-  return AskedStep{*std::move(document), std::move(settings), std::move(model)};
+  append_notes(document->warnings, notes_on_release(release, changed.changes));
+  append_notes(document->warnings, notes_on_keras(question, *model, settings));
+  append_notes(document->warnings, notes_on_cuda(question.process.software.cuda));
+  return AskedStep{*std::move(document), std::move(settings), std::move(model),
+                   changed.changed.has_value()};
 }
 
 }  // namespace

@@ -13,9 +13,6 @@
 
 namespace stowage {
 
-/// Which attention PyTorch's release takes (LoweringSettings::efficient_takes_groups).
-void set_attention_for_release(StepWishes& wishes, const ReleaseVersion& pytorch);
-
 /// The step's settings for the kernels that `runtime` runs on the card. Errors: choose_step's, as
 /// mistakes in the question.
 [[nodiscard]] Result<ChosenStep> choose_kernels(StepWishes wishes, const ModelGraph& model,
@@ -26,6 +23,7 @@ struct AskedStep {
   CheckSettings settings;
   /// What the document was made of; null: it is a step file's.
   std::shared_ptr<const AskedModel> model;
+  bool has_other_operators = false;  ///< than the model: PyTorch's release runs others
 };
 
 /// The source of a step, read once for several cards: a description's model, or a step's file.

@@ -62,6 +62,10 @@ std::string_view in_options(Cure cure) {
       return "--cache quantized stores it";
     case Cure::library_version:
       return "--set transformers=VERSION runs it as another version does";
+    case Cure::layer_size:
+      return "--set LAYER=64x64x3 states it, without the batch";
+    case Cure::tensorflow_runtime:
+      return "--runtime tensorflow sizes it as TensorFlow runs it";
     case Cure::count_unknown:
       return "--allow-unknown counts them by the sizes of their outputs";
   }

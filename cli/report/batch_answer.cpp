@@ -58,6 +58,7 @@ Json::Object json_of(const BatchAnswer& found) {
   json.insert(json.end(), figures.begin(), figures.end());
   json.emplace_back(
       "settings", settings_json(found.step, report.recommended, to_string(found.settings.runtime)));
+  json.emplace_back("loop", loop_json(found.step));
   add_process(found.settings, json);
   return json;
 }
@@ -207,6 +208,7 @@ RenderedAnswer rendered(const BatchAnswer& found) {
   out.say(fmt::format("{}, {} runtime, {}", describe_step(found.step, std::nullopt),
                       to_string(found.settings.runtime), found.card.name),
           Tone::heading);
+  if (found.step.loop) out.say("the loop: " + describe_loop(*found.step.loop));
   if (!report.curve.empty()) out.show(out.listing);
   say_batches(report, found.card, out);
   return answer;

@@ -117,6 +117,7 @@ Json::Object json_of(const CheckAnswer& found) {
   const std::string_view runtime = to_string(found.settings.runtime);
   Json::Object json = check_json(found.report, found.card);
   json.emplace_back("settings", settings_json(found.step, found.batch, runtime));
+  json.emplace_back("loop", loop_json(found.step));
   add_process(found.settings, json);
   json.emplace_back("workspaces", workspaces_json(found.workspaces));
   if (found.rule_of_thumb) json.emplace_back("rule_of_thumb", rule_json(*found.rule_of_thumb));
@@ -140,13 +141,14 @@ RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool 
                       to_string(found.settings.runtime),
                       describe_replicas(found.batch, found.settings)),
           Tone::heading);
+  if (found.step.loop) out.say("the loop: " + describe_loop(*found.step.loop));
   show_peak(found, tensors, verbose, out);
   show_host(found, out);
   if (found.rule_of_thumb) {
     out.say("\nThe rule of thumb (activations and parameters counted by hand) beside it:");
     out.show(rule_table(*found.rule_of_thumb, found.training));
   }
-  if (!report.run.pools_on_card().empty()) {
+  if (report.run.pools && !report.run.pools->empty()) {
     out.say(report.run.failure ? "\nTensorFlow's pools, when the step failed:"
                                : "\nTensorFlow's pools:");
     out.show(pool_table(report));

@@ -113,22 +113,31 @@ Table host_table(const CheckReport& report) {
   return table;
 }
 
+// With a column of what was asked for only where the card has less.
 Table pool_table(const CheckReport& report) {
   Table table{.one_size_scale = true,
               .columns = {{"Limit", "limit_bytes"},
                           {"Pool", "pool_bytes"},
                           {"In use", "used_bytes"},
                           {"Device", "name"}}};
+  const std::vector<LogicalDevice>& pools = *report.run.pools;
+  const bool asks_more = std::ranges::any_of(
+      pools, [](const LogicalDevice& device) { return device.asked > device.limit; });
+  const auto add = [&](const LogicalDevice& device, bool is_sum) {
+    Row row{{device.limit, device.pool, device.used, device.name}, is_sum};
+    if (asks_more) row.cells.insert(row.cells.begin(), device.asked);
+    table.rows.push_back(std::move(row));
+  };
+  if (asks_more) table.columns.insert(table.columns.begin(), {"Asked for", "asked_bytes"});
   LogicalDevice sum{.name = "all"};
-  for (const LogicalDevice& device : report.run.pools_on_card()) {
-    table.rows.push_back({{device.limit, device.pool, device.used, device.name}});
+  for (const LogicalDevice& device : pools) {
+    add(device, false);
+    sum.asked += device.asked;
     sum.limit += device.limit;
     sum.pool += device.pool;
     sum.used += device.used;
   }
-  if (table.rows.size() > 1) {
-    table.rows.push_back({{sum.limit, sum.pool, sum.used, sum.name}, true});
-  }
+  if (pools.size() > 1) add(sum, true);
   return table;
 }
 
@@ -177,8 +186,9 @@ Json allocator_json(const CheckReport& report) {
   const RuntimeRun& run = report.run;
   if (run.process().steps == 0 && !run.failure) return {};
   Json::Array devices;
-  for (const LogicalDevice& device : report.run.pools_on_card()) {
+  for (const LogicalDevice& device : run.pools.value_or(std::vector<LogicalDevice>())) {
     devices.emplace_back(Json::Object{{"name", device.name},
+                                      {"asked_bytes", device.asked},
                                       {"limit_bytes", device.limit},
                                       {"pool_bytes", device.pool},
                                       {"used_bytes", device.used}});
@@ -316,7 +326,7 @@ std::string say_paged(const CheckReport& report) {
 
 // What keeps the step from running is not always the card's memory.
 std::string refusal(const CheckReport& report, const Card& card) {
-  if (report.headroom >= Bytes() && !report.run.pool_limits.empty()) {
+  if (report.headroom >= Bytes() && report.run.pools) {
     return fmt::format("does not fit: a pool of {} is needed; there is room for it on {}",
                        format_bytes(report.run.process().reserved), card.name);
   }
@@ -346,7 +356,7 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
                         card.name, format_bytes(report.headroom)),
             Tone::good);
     if (report.managed_bytes > Bytes()) out.say("  " + say_paged(report));
-    if (!report.run.pool_limits.empty()) {
+    if (report.run.pools) {
       out.say("  context and libraries find room beside TensorFlow's pool");
     } else if (releases > 0) {
       out.say(

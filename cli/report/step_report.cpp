@@ -101,6 +101,22 @@ Json settings_json(const StepSummary& step, std::int64_t batch, std::string_view
       {"runtime", runtime}};
 }
 
+Json loop_json(const StepSummary& step) {
+  if (!step.loop) return {};
+  const TrainingLoop& loop = *step.loop;
+  if (loop.is_recorded) return Json::Object{{"recorded", true}};
+  Json::Array kept;
+  for (const std::string& name : loop.kept) kept.emplace_back(name);
+  const bool to_none = loop.zero_grad == ZeroGrad::to_none;
+  return Json::Object{
+      {"recorded", false},
+      {"zero_grad", loop.updates_in_backward ? Json() : Json(to_string(loop.zero_grad))},
+      {"gradients_during_forward", !loop.updates_in_backward && !to_none},
+      {"kept", std::move(kept)},
+      {"replaced_after",
+       loop.kept.empty() ? Json() : Json(loop.replaced_after_loss ? "loss" : "forward")}};
+}
+
 Json stack_json(const SoftwareStack& stack) {
   return Json::Object{{"cuda", to_string(stack.cuda)},
                       {"pytorch", to_string(stack.pytorch)},

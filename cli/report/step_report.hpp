@@ -28,6 +28,8 @@ namespace stowage {
 [[nodiscard]] Json settings_json(const StepSummary& step, std::int64_t batch,
                                  std::string_view runtime);
 /// The JSON member `software`.
+/// Null: no training, or no script's.
+[[nodiscard]] Json loop_json(const StepSummary& step);
 [[nodiscard]] Json stack_json(const SoftwareStack& stack);
 /// Appends `software`, `tensorflow` and `theano`; the latter two are null with other runtimes.
 void add_process(const CheckSettings& settings, Json::Object& json);

@@ -1,15 +1,28 @@
 #include "estimator/adapt/adapt.hpp"
 
+#include <fmt/format.h>
+
 #include "estimator/adapt/adapters.hpp"
 #include "estimator/adapt/checkpointed_blocks.hpp"
 #include "estimator/adapt/chunked_loss.hpp"
 #include "estimator/adapt/quantised_base.hpp"
+#include "estimator/adapt/written_attention.hpp"
 
 namespace stowage {
 
 Result<ModelGraph> adapted(ModelGraph model) {
   const FineTuning settings = model.fine_tuning;
+  if (model.attention != AttentionForm::as_described && !has_fused_attention(model)) {
+    return failure(
+        fmt::format("the model '{}' has no scaled_dot_product_attention, which the "
+                    "argument 'attention' is about",
+                    model.name));
+  }
   Result<ModelGraph> result = std::move(model);
+  if (result->attention == AttentionForm::written_out) {
+    result = with_written_out_attention(*std::move(result));
+    if (!result) return result;
+  }
   if (settings.base) {
     result = with_quantised_base(*std::move(result), *settings.base);
     if (!result) return result;

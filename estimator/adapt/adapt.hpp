@@ -1,9 +1,10 @@
-// Adaptation: from a model as described to the model that is fine-tuned.
+// Adaptation: from a model as described to the model that runs.
 //
-//   ModelGraph -> quantised base -> adapters -> loss in chunks -> checkpointed blocks -> ModelGraph
+//   ModelGraph -> attention written out -> quantised base -> adapters -> loss in chunks
+//              -> checkpointed blocks -> ModelGraph
 //
-// ModelGraph::fine_tuning says what to do. Existing operators keep their names; an added operator
-// is named after its layer ("layers.0.q_proj.lora_A").
+// ModelGraph::attention and ModelGraph::fine_tuning say what to do. Existing operators keep their
+// names; an added operator is named after its layer ("layers.0.q_proj.lora_A").
 #pragma once
 
 #include "estimator/base/diagnostic.hpp"

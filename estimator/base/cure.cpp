@@ -54,6 +54,10 @@ std::string_view in_words(Cure cure) {
       return "take transformers' quantised cache";
     case Cure::library_version:
       return "run it as another version of transformers does";
+    case Cure::layer_size:
+      return "state the size of the layer's output, without the batch";
+    case Cure::tensorflow_runtime:
+      return "size it as TensorFlow runs it";
     case Cure::count_unknown:
       return "have unknown operators counted by their outputs";
   }

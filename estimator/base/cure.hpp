@@ -36,6 +36,8 @@ enum class Cure : std::uint8_t {
   cache_as_computed,   ///< leave out the format that a cache stores
   quantised_cache,     ///< transformers' quantised cache
   library_version,     ///< of transformers, in place of the one that a config.json states
+  layer_size,          ///< of a layer that is counted by its output, where the file lacks it
+  tensorflow_runtime,  ///< of a model of Keras
   count_unknown,       ///< operators of no row by the sizes of their outputs; the last: cure_count
 };
 

@@ -17,7 +17,22 @@ tl::expected<Inference, InferenceError> infer_identity(const Attributes&,
   return result;
 }
 
-void forward_identity(OperatorLowering& lowering) { lowering.set_output(0, lowering.input()); }
+// Each copy is made of the one before, and the input is there until the last has been made: some
+// augmentations read it to the end.
+void forward_identity(OperatorLowering& lowering) {
+  const std::int64_t copies = lowering.attributes().integer("training_copies");
+  if (!lowering.training() || copies == 0) return lowering.set_output(0, lowering.input());
+  const TensorView x = lowering.input();
+  TensorView made = x;
+  for (std::int64_t i = 1; i <= copies; ++i) {
+    const std::string name = i == copies ? "forward" : fmt::format("forward.copy{}", i);
+    const TensorView next = i == copies ? new_output_like(lowering, x)
+                                        : lowering.new_tensor(fmt::format("copy{}", i), x.shape,
+                                                              x.type, StorageClass::activation);
+    lowering.emit(Kernel::copy, name, {made}, {next}, {.holds = {x.storage}});
+    made = next;
+  }
+}
 
 void backward_identity(OperatorLowering& lowering) {
   lowering.give_input_gradient(0, lowering.output_gradient());
@@ -108,6 +123,13 @@ AttributeSpec constant_type_attribute() {
 OperatorRow rows::identity() {
   return {.name = "identity",
           .doc = "its input",
+          .attributes = {{.name = "training_copies",
+                          .type = AttributeType::integer,
+                          .doc = "in training the result is the last of so many copies, each made "
+                                 "of the one before, as augmentation on the device makes them",
+                          .default_value = std::int64_t{0},
+                          .minimum = 0,
+                          .maximum = 16}},
           .infer = infer_identity,
           .lowering = {.stowage = {forward_identity, backward_identity}}};
 }

@@ -373,6 +373,11 @@ constexpr const char* implementation_doc =
     "PyTorch's kernel; auto: the one it takes for the format, the sizes and the card. Our executor "
     "runs a fused one, and products around a softmax for math";
 
+constexpr const char* written_out_doc =
+    "where the argument attention is eager (docs/model-description.md): scores: a product, scaled, "
+    "its softmax; wide: that softmax in float32; query: the query is scaled; product: the product "
+    "scales";
+
 std::vector<AttributeSpec> attribute_list() {
   return {{.name = "causal",
            .type = AttributeType::boolean,
@@ -405,6 +410,11 @@ std::vector<AttributeSpec> attribute_list() {
                   "so; 0: all. What a cache keeps follows from it (docs/serving.md)",
            .default_value = std::int64_t{0},
            .minimum = 0},
+          {.name = "written_out",
+           .type = AttributeType::choice,
+           .doc = written_out_doc,
+           .default_value = std::string("scores"),
+           .choices = {"scores", "wide", "query", "product"}},
           {.name = "copy_bias",
            .type = AttributeType::boolean,
            .doc = "copy a transposed mask first, as transformers does with position biases",

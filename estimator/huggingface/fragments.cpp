@@ -132,6 +132,7 @@ Lines fused_lines(const AttentionCall& call) {
   if (call.dropout > 0) rest += fmt::format(", dropout: {}", call.dropout);
   if (call.scale > 0) rest += fmt::format(", scale: {}", number(call.scale));
   if (!call.window.empty()) rest += fmt::format(", window: {}", call.window);
+  if (call.wide_softmax) rest += ", written_out: wide";
   const bool grouped = call.heads != call.key_heads;
   const std::string inputs = fmt::format("{}, {}, {}", call.query, call.key, call.value);
   // transformers lets PyTorch handle grouped heads if there is no mask and heads are not wide.

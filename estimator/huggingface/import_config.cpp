@@ -113,6 +113,19 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
           .hint = stated.is_version_asked ? "" : hint_of(Cure::library_version)};
 }
 
+/// A version outside those whose sources were read is sized as the nearest of them.
+std::optional<Diagnostic> version_note(const StatedSettings& stated) {
+  const bool is_older = stated.version < oldest_known_version;
+  if (!is_older && stated.version <= newest_known_version) return std::nullopt;
+  const std::string nearest = to_string(is_older ? oldest_known_version : newest_known_version);
+  return Diagnostic{
+      .severity = Severity::note,
+      .message = fmt::format("transformers {} is {} than {}, the {} whose sources were read: the "
+                             "step is sized as {}'s",
+                             to_string(stated.version), is_older ? "older" : "newer", nearest,
+                             is_older ? "oldest" : "newest", nearest)};
+}
+
 }  // namespace
 
 bool is_json_mapping_with(std::string_view text, std::string_view key) {
@@ -170,6 +183,7 @@ Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
   ImportedModel imported{.takes_values = true};
   imported.notes = std::move(mistakes).in_order();
   imported.notes.push_back(settings_note(*stated, family));
+  if (auto note = version_note(*stated)) imported.notes.push_back(*std::move(note));
   if (network.pairs) {
     imported.notes.push_back(
         {.severity = Severity::note,

@@ -17,6 +17,8 @@ struct LibraryVersion {
   auto operator<=>(const LibraryVersion&) const = default;
 };
 inline constexpr LibraryVersion newest_known_version{5, 24};
+/// The oldest whose sources were read. An earlier one is sized as this.
+inline constexpr LibraryVersion oldest_known_version{4, 36};
 
 /// "4.40.0.dev0" and "5.24"; nullopt: not of that form.
 [[nodiscard]] std::optional<LibraryVersion> parse_library_version(std::string_view text);

@@ -127,6 +127,12 @@ bool translate_merging(KerasTranslation& translation, KerasCall& call) {
   const auto row =
       std::ranges::find_if(rows, [&](const auto& one) { return one.first == call.class_name; });
   bool as_images = false;
+  // An operation with numbers, which has its class's name.
+  if (call.inputs.size() == 1 && call.config.find("dtype") == nullptr) {
+    const auto made = translation.add(call, "scale", {call.inputs[0].layer}, {{"factor", 1.0}});
+    if (made) translation.add_output_like(call, call.inputs[0], *made);
+    return made.has_value();
+  }
   const auto from = alike(translation, call, as_images);
   if (!from || from->size() < 2) {
     translation.refuse("it merges less than two tensors");
@@ -181,14 +187,6 @@ bool translate_dot(KerasTranslation& translation, KerasCall& call) {
   return made.has_value();
 }
 
-bool translate_rescaling(KerasTranslation& translation, KerasCall& call) {
-  const auto made = translation.add(call, "scale", {call.inputs[0].layer},
-                                    {{"factor", call.config.number("scale").value_or(1)},
-                                     {"offset", call.config.number("offset").value_or(0)}});
-  if (made) translation.add_output_like(call, call.inputs[0], *made);
-  return made.has_value();
-}
-
 bool translate_nothing(KerasTranslation&, KerasCall& call) {
   call.outputs = call.inputs;
   return true;
@@ -212,7 +210,6 @@ std::span<const KerasRule> keras_core_rules() {
       KerasRule{"Minimum", translate_merging},
       KerasRule{"Concatenate", translate_concatenation},
       KerasRule{"Dot", translate_dot},
-      KerasRule{"Rescaling", translate_rescaling},
       KerasRule{"Identity", translate_nothing},
       KerasRule{"Masking", translate_nothing},
       KerasRule{"ActivityRegularization", translate_nothing},

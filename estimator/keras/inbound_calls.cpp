@@ -65,7 +65,8 @@ std::vector<KerasInbound> inbound_calls(const YamlNode* inbound) {
     if (node->is_mapping()) {
       const KerasConfig object(node);
       call.keywords = object.at("kwargs");
-      if (const YamlNode* arguments = object.find("args")) collect_tensors(*arguments, 0, call);
+      call.arguments = object.find("args");
+      if (call.arguments != nullptr) collect_tensors(*call.arguments, 0, call);
       if (call.keywords.node() != nullptr) collect_tensors(*call.keywords.node(), 0, call);
     } else if (history_of(*node)) {
       collect_reference(*node, call);

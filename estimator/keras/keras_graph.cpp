@@ -114,7 +114,7 @@ class GraphTranslator {
         at = {add_input(config, shape)};
       }
       if (!mistakes_.empty()) return {};
-      at = call(layer, prefix, std::move(at), KerasConfig(), nullptr, trains, depth);
+      at = call(layer, prefix, std::move(at), KerasInbound(), nullptr, trains, depth);
       if (at.empty()) return {};
     }
     return at;
@@ -168,7 +168,7 @@ class GraphTranslator {
           continue;
         }
         const auto shape = shapes.find({one.name, one.number, 0});
-        const Tensors made = call(one.layer, prefix, std::move(from), one.inbound.keywords,
+        const Tensors made = call(one.layer, prefix, std::move(from), one.inbound,
                                   shape == shapes.end() ? nullptr : shape->second, trains, depth);
         if (!mistakes_.empty()) return {};
         for (std::size_t i = 0; i < made.size(); ++i) {
@@ -192,7 +192,7 @@ class GraphTranslator {
   }
 
   Tensors call(const KerasConfig& layer, const std::string& prefix, Tensors inputs,
-               const KerasConfig& keywords, const YamlNode* shape, bool trains, int depth) {
+               const KerasInbound& inbound, const YamlNode* shape, bool trains, int depth) {
     if (++calls_ > most_keras_calls) {
       mistake(layer.node(),
               fmt::format("the model has more than {} calls of layers", most_keras_calls));
@@ -204,7 +204,8 @@ class GraphTranslator {
     KerasCall one{.class_name = class_name,
                   .name = prefix.empty() ? own : prefix + "/" + own,
                   .config = config,
-                  .keywords = keywords,
+                  .keywords = inbound.keywords,
+                  .arguments = inbound.arguments,
                   .inputs = std::move(inputs),
                   .keras = keras_};
     if (one.inputs.empty()) {
@@ -233,8 +234,8 @@ class GraphTranslator {
     return std::move(one.outputs);
   }
 
-  // A foreign layer of the size that a reader of it states; else of its input's size, which only
-  // serves to find further unknown layers.
+  // A foreign layer of the size that a reader of it states, or the user (by the layer's name); else
+  // of its input's size, which only serves to find further unknown layers.
   Tensors foreign(const KerasCall& one, const YamlNode* stated) {
     std::vector<LayerOutput> from;
     for (const KerasTensor& input : one.inputs) from.push_back(input.layer);
@@ -245,11 +246,22 @@ class GraphTranslator {
         const auto extent = integer_of(*stated->items[i]);
         shape.push_back(i == 0 ? batch_symbol : Affine(extent.value_or(graph_.seq)));
       }
+    } else if (const auto given = options_.values.find(one.name); given != options_.values.end()) {
+      used_.insert(one.name);
+      const auto size = size_of(given->second);
+      if (!size) {
+        mistake(one.config.node(), fmt::format("layer '{}' takes a size such as 64x64x3, not '{}'",
+                                               one.name, given->second));
+        return {};
+      }
+      shape = *size;
     } else if (options_.allow_unknown) {
+      std::string hint = hint_of(Cure::layer_size);
       mistake(one.config.node(),
               fmt::format("layer '{}' ({}) is unknown, and the file does not say "
                           "its output's size",
-                          one.name, one.class_name));
+                          one.name, one.class_name),
+              std::move(hint));
       return {};
     }
     const int made = translation_.layers().add_foreign(one.class_name, one.name, std::move(from),
@@ -259,6 +271,24 @@ class GraphTranslator {
     if (one.class_name == "Lambda") reason = "it holds Python code, which only Keras can run";
     graph_.reasons[made] = std::move(reason);
     return {KerasTensor{{made, 0}, shape}};
+  }
+
+  // "64x64x3", without the batch.
+  static std::optional<Shape> size_of(const std::string& text) {
+    constexpr std::int64_t most = 1'000'000'000;
+    Shape shape{batch_symbol};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+      std::int64_t extent = 0;
+      const auto [next, code] = std::from_chars(at, end, extent);
+      if (code != std::errc() || extent < 1 || extent > most) return std::nullopt;
+      shape.push_back(extent);
+      at = next;
+      if (at == end) return shape;
+      if (*at != 'x' || ++at == end) return std::nullopt;
+    }
+    return std::nullopt;
   }
 
   // The first extent is the batch. Open ones are a sequence's, or need a value.

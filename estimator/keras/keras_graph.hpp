@@ -36,6 +36,7 @@ using KerasHistory = std::tuple<std::string, std::int64_t, std::int64_t>;
 struct KerasInbound {
   std::vector<KerasHistory> from;
   std::vector<const YamlNode*> shapes;  ///< of each input, in Keras 3 files; null: not given
+  const YamlNode* arguments = nullptr;  ///< in Keras 3 files: the list, with the input tensors
   KerasConfig keywords;
 };
 /// The calls of a layer, from `inbound_nodes` in the form of Keras 2 or 3.

@@ -82,8 +82,9 @@ void KerasTranslation::add_output_like(KerasCall& call, const KerasTensor& input
 }
 
 const KerasRule* find_keras_rule(std::string_view class_name) {
-  for (const auto& rules : {keras_core_rules(), keras_image_rules(), keras_activation_rules(),
-                            keras_normalization_rules(), keras_sequence_rules()}) {
+  for (const auto& rules :
+       {keras_core_rules(), keras_image_rules(), keras_preprocessing_rules(),
+        keras_activation_rules(), keras_normalization_rules(), keras_sequence_rules()}) {
     for (const KerasRule& rule : rules) {
       if (rule.class_name == class_name) return &rule;
     }

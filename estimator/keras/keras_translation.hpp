@@ -27,7 +27,8 @@ struct KerasCall {
   std::string class_name;
   std::string name;  ///< the layer's, after those of enclosing models: "backbone/conv2d"
   KerasConfig config;
-  KerasConfig keywords;  ///< arguments of the call
+  KerasConfig keywords;                 ///< arguments of the call
+  const YamlNode* arguments = nullptr;  ///< those without a keyword, the tensors among them
   std::vector<KerasTensor> inputs;
   std::vector<KerasTensor> outputs = {};
   int keras = 3;  ///< major version of the JSON: 2 or 3
@@ -79,9 +80,10 @@ struct KerasRule {
   /// False: no layer was made; KerasTranslation::refuse was told why.
   bool (*translate)(KerasTranslation& translation, KerasCall& call) = nullptr;
 };
-[[nodiscard]] std::span<const KerasRule> keras_core_rules();        ///< Dense, shapes, merging
-[[nodiscard]] std::span<const KerasRule> keras_image_rules();       ///< convolutions, pooling
-[[nodiscard]] std::span<const KerasRule> keras_activation_rules();  ///< and dropout
+[[nodiscard]] std::span<const KerasRule> keras_core_rules();           ///< Dense, shapes, merging
+[[nodiscard]] std::span<const KerasRule> keras_image_rules();          ///< convolutions, pooling
+[[nodiscard]] std::span<const KerasRule> keras_preprocessing_rules();  ///< and arithmetic
+[[nodiscard]] std::span<const KerasRule> keras_activation_rules();     ///< and dropout
 [[nodiscard]] std::span<const KerasRule> keras_normalization_rules();
 [[nodiscard]] std::span<const KerasRule> keras_sequence_rules();  ///< recurrent, attention
 /// The rule for a class; nullptr: there is none.

@@ -31,6 +31,7 @@ class ModelBuilder {
     model_.step = description_.train.step;
     model_.fine_tuning = description_.train.fine_tuning;
     model_.pins = description_.pins;
+    model_.attention = description_.attention;
     model_.accumulation = description_.train.accumulation;
     model_.loss_in_model = description_.train.loss_in_model;
     model_.default_seq = description_.default_seq;

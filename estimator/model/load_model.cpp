@@ -54,6 +54,7 @@ void note_given_values(const SourceTextPtr& source, const ModelOptions& options,
   };
   for (const auto& [name, text] : options.arguments) {
     if (name == "seq" && options.seq) continue;
+    if (name == attention_argument) continue;  // a layer's usual name, and rarely a value's
     const auto place = options.places.find(name);
     note(name, text, place != options.places.end() ? place->second : span_of_place("<arguments>"));
   }

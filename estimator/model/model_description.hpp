@@ -129,6 +129,7 @@ struct ModelDescription {
   TrainSettings train;
   std::vector<DevicePin> pins;
   std::int64_t default_seq = 0;
+  AttentionForm attention = AttentionForm::as_described;
 };
 
 }  // namespace stowage

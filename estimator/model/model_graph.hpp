@@ -17,6 +17,7 @@
 #include "estimator/base/id.hpp"
 #include "estimator/base/precision.hpp"
 #include "estimator/base/shape.hpp"
+#include "estimator/model/attention_form.hpp"
 #include "estimator/model/device_pin.hpp"
 #include "estimator/model/fine_tuning.hpp"
 #include "estimator/model/step_settings.hpp"
@@ -81,9 +82,10 @@ struct ModelGraph {
   StepSettings step;                      ///< of `train:`
   int accumulation = 1;                   ///< of `train:`: micro-batches before an update
   std::int64_t default_seq = 0;           ///< 0: the model has no symbol `seq`
-  FineTuning fine_tuning;                 ///< from `train:`, overridden by ModelOptions
-  std::vector<DevicePin> pins;            ///< of `pins:`
-  std::vector<Diagnostic> warnings;       ///< such as unused layers
+  AttentionForm attention = AttentionForm::as_described;  ///< asked for by the argument `attention`
+  FineTuning fine_tuning;            ///< from `train:`, overridden by ModelOptions
+  std::vector<DevicePin> pins;       ///< of `pins:`
+  std::vector<Diagnostic> warnings;  ///< such as unused layers
 
   [[nodiscard]] const ModelTensor& tensor(TensorId id) const { return tensors[id.index()]; }
   [[nodiscard]] const Parameter& parameter(ParameterId id) const { return parameters[id.index()]; }

@@ -55,6 +55,10 @@ class ModelValuesReader {
     std::vector<std::string_view> names(model_.value_names.begin(), model_.value_names.end());
     for (const auto& [name, text] : options_.arguments) {
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      if (name == attention_argument) {
+        read_attention(text);
+        continue;
+      }
       std::string hint = did_you_mean(name, names);
       if (hint.empty() && !names.empty()) {
         hint = fmt::format("its arguments are {}", fmt::join(names, ", "));
@@ -63,6 +67,25 @@ class ModelValuesReader {
                      .span = option_span(name, 0, static_cast<int>(name.size())),
                      .hint = std::move(hint)});
     }
+  }
+
+  // The argument that every description has without declaring it.
+  void read_attention(const std::string& text) {
+    const std::string name(attention_argument);
+    const auto* const found =
+        std::ranges::find(attention_words, std::string_view(text), &AttentionWord::word);
+    if (found == attention_words.end()) {
+      mistakes_.add({.message = fmt::format("the argument 'attention' takes sdpa, eager or flash, "
+                                            "not '{}'",
+                                            text),
+                     .span = option_span(name, static_cast<int>(name.size()) + 1,
+                                         std::max(static_cast<int>(text.size()), 1))});
+      return;
+    }
+    model_.attention = found->form;
+    if (!found->sized_as_sdpa) return;
+    mistakes_.add({.severity = Severity::note,
+                   .message = fmt::format("the attention '{}' is sized as 'sdpa'", text)});
   }
 
   SourceSpan option_span(const std::string& name, int offset, int length) const {

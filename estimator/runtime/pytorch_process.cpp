@@ -36,7 +36,8 @@ AllocationFailure failure_of(const StepOnCard& on_card, const ProcessReplay::Fai
   const StepGraph& graph = *on_card.step.graph;
   AllocatorSettings expandable = on_card.settings.allocator;
   expandable.expandable_segments = true;
-  const bool tried = on_card.settings.allocator.expandable_segments;
+  const bool tried = on_card.settings.allocator.expandable_segments ||
+                     on_card.settings.stack.pytorch < first_expandable_segments;
   return {.at = failure,
           .node = failure.node.valid() ? graph.node(failure.node).name : "",
           .message = message_of(graph, failure),

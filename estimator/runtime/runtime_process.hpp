@@ -20,6 +20,9 @@
 
 namespace stowage {
 
+/// The first PyTorch whose allocator has expandable segments (pull request 96995).
+inline constexpr ReleaseVersion first_expandable_segments{2, 1};
+
 struct RuntimeProcess {
   Runtime runtime = Runtime::ideal;
 

@@ -1,7 +1,5 @@
 #include "estimator/runtime/runtime_run.hpp"
 
-#include <fmt/format.h>
-
 namespace stowage {
 
 ReservedBytes RuntimeRun::reserved() const {
@@ -12,25 +10,6 @@ ReservedBytes RuntimeRun::reserved() const {
     sum.most += replica.reserved;
   }
   return sum;
-}
-
-std::vector<LogicalDevice> logical_devices(const std::vector<ProcessReplay>& replicas,
-                                           const std::vector<Bytes>& limits) {
-  std::vector<LogicalDevice> devices;
-  for (std::size_t i = 0; i < limits.size() && i < replicas.size(); ++i) {
-    const ProcessReplay& replica = replicas[i];
-    devices.push_back(
-        {fmt::format("GPU:{}", i), limits[i], replica.reserved, replica.most_allocated()});
-  }
-  return devices;
-}
-
-std::vector<LogicalDevice> RuntimeRun::logical_devices() const {
-  return stowage::logical_devices(replicas, pool_limits);
-}
-
-std::vector<LogicalDevice> RuntimeRun::pools_on_card() const {
-  return failed_pools ? *failed_pools : logical_devices();
 }
 
 }  // namespace stowage

@@ -46,13 +46,11 @@ struct AllocationFailure {
 /// A pool of TensorFlow's and the replica in it.
 struct LogicalDevice {
   std::string name;  ///< "GPU:0"
-  Bytes limit;
-  Bytes pool;  ///< held of the card
-  Bytes used;  ///< the most in chunks handed out
+  Bytes asked;       ///< the limit that its settings give it, whatever the card has
+  Bytes limit;       ///< of that, what the card has beside the limits of the devices before it
+  Bytes pool;        ///< held of the card
+  Bytes used;        ///< the most in chunks handed out
 };
-
-[[nodiscard]] std::vector<LogicalDevice> logical_devices(const std::vector<ProcessReplay>& replicas,
-                                                         const std::vector<Bytes>& limits);
 
 /// What the runtime holds of the driver, all devices of the card together.
 struct ReservedBytes {
@@ -72,10 +70,9 @@ struct PoolAdvice {
 struct RuntimeRun {
   /// TensorFlow: by logical device, all alike. Other runtimes have one; never empty.
   std::vector<ProcessReplay> replicas;
-  std::vector<Bytes> pool_limits;  ///< TensorFlow: by logical device; else none
-  /// TensorFlow, where it failed: the card's own pools up to then. Empty list: it failed before
-  /// any.
-  std::optional<std::vector<LogicalDevice>> failed_pools;
+  /// TensorFlow: the pools that it has on the card, by logical device; where it failed, those up to
+  /// then, which may be none. nullopt: a runtime without pools.
+  std::optional<std::vector<LogicalDevice>> pools;
   std::optional<AllocationFailure> failure;  ///< none: it ran
   PoolAdvice would_do;                       ///< TensorFlow's
 
@@ -84,11 +81,7 @@ struct RuntimeRun {
   [[nodiscard]] ReservedBytes reserved() const;
   /// False: every step gives cached memory back to the driver and asks for it again. TensorFlow's
   /// pools give nothing back.
-  [[nodiscard]] bool settles() const { return process().steady_reached || !pool_limits.empty(); }
-  /// TensorFlow's, with the figures' own pools; none of other runtimes.
-  [[nodiscard]] std::vector<LogicalDevice> logical_devices() const;
-  /// As logical_devices(), but where it failed the pools that the card has room for.
-  [[nodiscard]] std::vector<LogicalDevice> pools_on_card() const;
+  [[nodiscard]] bool settles() const { return process().steady_reached || pools; }
 };
 
 }  // namespace stowage

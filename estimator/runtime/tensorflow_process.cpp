@@ -26,11 +26,28 @@ TensorFlowCard tensorflow_card(const Card& card, const CheckSettings& settings) 
           .compute_capability_major = static_cast<int>(card.compute_capability)};
 }
 
+/// The pools of a process, or those that it had when it failed.
+std::vector<LogicalDevice> pools_of(const TensorFlowReplay& replay, const TensorFlowCard& card) {
+  std::vector<LogicalDevice> devices;
+  Bytes left = card.total - card.in_use - card.context;
+  for (std::size_t i = 0; i < replay.limits.size() && i < replay.replicas.size(); ++i) {
+    const ProcessReplay& replica = replay.replicas[i];
+    const Bytes limit = std::clamp(replay.limits[i], Bytes(), std::max(left, Bytes()));
+    devices.push_back({.name = fmt::format("GPU:{}", i),
+                       .asked = replay.limits[i],
+                       .limit = limit,
+                       .pool = replica.reserved,
+                       .used = replica.most_allocated()});
+    left -= limit;
+  }
+  return devices;
+}
+
 /// The process that completed; where none did, one in pools of `least_pool` with room for all.
 struct Outcome {
   TensorFlowReplay replay;
   std::optional<ProcessReplay::Failure> failure;
-  std::vector<LogicalDevice> failed_pools;
+  std::vector<LogicalDevice> pools;  ///< on the card
   PoolAdvice would_do;
 };
 
@@ -48,10 +65,10 @@ class Process {
 
   [[nodiscard]] Outcome run() const {
     Outcome outcome{.replay = on_card(memory_)};
+    outcome.pools = pools_of(outcome.replay, card_);
     std::optional<Bytes> least;
     if (const auto* failure = outcome.replay.failure()) {
       outcome.failure = *failure;
-      outcome.failed_pools = logical_devices(outcome.replay.replicas, outcome.replay.limits);
       if (failure->library) outcome.replay = with_room_for_libraries();
       if (!outcome.replay.completed()) {
         least = least_pool();
@@ -92,7 +109,7 @@ class Process {
     return std::max<std::int64_t>(1, std::ssize(memory_.logical_devices));
   }
 
-  [[nodiscard]] TensorFlowMemory pools_of(Bytes limit) const {
+  [[nodiscard]] TensorFlowMemory limited_to(Bytes limit) const {
     TensorFlowMemory memory = memory_;
     memory.logical_devices.assign(static_cast<std::size_t>(devices()), limit);
     memory.allow_growth = false;
@@ -102,7 +119,7 @@ class Process {
   [[nodiscard]] TensorFlowReplay in_pools_of(Bytes limit) const {
     TensorFlowCard card = card_;
     card.total = unlimited_memory + outside_pools;
-    return replay_tensorflow(step_, touches_, buffers_, libraries_, card, pools_of(limit));
+    return replay_tensorflow(step_, touches_, buffers_, libraries_, card, limited_to(limit));
   }
 
   /// In whole mebibytes, to within half a percent; its search takes it that more never hurts.
@@ -132,7 +149,7 @@ class Process {
     const Bytes left =
         card_.total - card_.in_use - reserve_ - card_.context - library_bytes() - device_page;
     const Bytes each = whole_mebibytes(least.value_or(Bytes(left.count() / devices())));
-    if (each > Bytes() && completes(pools_of(each))) advice.limit = each;
+    if (each > Bytes() && completes(limited_to(each))) advice.limit = each;
     TensorFlowMemory growing = memory_;
     growing.allow_growth = true;
     advice.growth = !memory_.allow_growth && completes(growing);
@@ -157,14 +174,10 @@ AllocationFailure failure_of(const StepGraph& graph, const ProcessReplay::Failur
 RuntimeRun run_tensorflow(const StepOnCard& on_card) {
   Outcome outcome = Process(on_card).run();
   RuntimeRun run{.replicas = std::move(outcome.replay.replicas),
-                 .pool_limits = std::move(outcome.replay.limits),
-                 .failed_pools = std::nullopt,
+                 .pools = std::move(outcome.pools),
                  .failure = std::nullopt,
                  .would_do = outcome.would_do};
-  if (outcome.failure) {
-    run.failure = failure_of(*on_card.step.graph, *outcome.failure);
-    run.failed_pools = std::move(outcome.failed_pools);
-  }
+  if (outcome.failure) run.failure = failure_of(*on_card.step.graph, *outcome.failure);
   return run;
 }
 
@@ -178,18 +191,28 @@ Bytes tensorflow_limit(Bytes left, const StepGraph& graph, const Card& card,
   return std::min(left, room);
 }
 
+/// Whether the figures are of the least pools in which the step runs, since the card's do not hold
+/// it. Where only a library found no room they are of the card's.
+bool is_in_least_pools(const RuntimeRun& run) {
+  if (!run.failure) return false;
+  if (!run.failure->at.library || !run.pools || run.pools->empty()) return true;
+  return run.replicas.front().reserved > run.pools->front().limit;
+}
+
 // The replica on GPU:0 is the one whose tensors are listed.
 std::vector<RuntimeRow> tensorflow_rows(const RuntimeRun& run, const CheckSettings& settings,
                                         Bytes tensor_bytes) {
+  const bool in_least = is_in_least_pools(run);
   const std::string source =
       fmt::format("TensorFlow's BFC allocator, simulated for {} steps; {}", run.process().steps,
-                  settings.tensorflow.allow_growth ? "it grows" : "it takes its limit at once");
+                  in_least ? "the least pool that holds them, not the card's"
+                  : settings.tensorflow.allow_growth ? "it grows"
+                                                     : "it takes its limit at once");
   std::vector<RuntimeRow> rows;
-  const std::vector<LogicalDevice> devices = run.logical_devices();
-  for (const LogicalDevice& device : devices) {
-    const bool first = &device == &devices.front();
-    rows.push_back({first ? "rest of the pool" : "pool of " + device.name,
-                    first ? device.pool - tensor_bytes : device.pool, source});
+  for (std::size_t i = 0; i < run.replicas.size(); ++i) {
+    const Bytes pool = run.replicas[i].reserved;
+    rows.push_back({i == 0 ? "rest of the pool" : fmt::format("pool of GPU:{}", i),
+                    i == 0 ? pool - tensor_bytes : pool, source});
   }
   return rows;
 }

@@ -144,4 +144,26 @@ TEST_CASE("batch counts the samples of all virtual GPUs") {
   CHECK(largest({"--virtual-gpus", "3"}) == 3 * largest({}));
 }
 
+TEST_CASE("a pool that the card has no room for: what was asked for, and what there is") {
+  const auto checked = [](const std::string& batch) {
+    return stowage_program({"check", "mnist-cnn", "--gpu", "gtx-960-2gb", "--runtime", "tensorflow",
+                            "--batch", batch, "--memory-limit", "3GiB"})
+        .out;
+  };
+  for (const std::string batch : {"64", "8192"}) {
+    CAPTURE(batch);
+    const std::string text = checked(batch);
+    CHECK(text.find("TensorFlow's pools, when the step failed:\n"
+                    "    Asked for        Limit         Pool   In use  Device\n"
+                    "  3,072.0 MiB  1,848.0 MiB  1,814.0 MiB  1.1 MiB  GPU:0\n") !=
+          std::string::npos);
+    const bool in_least =
+        text.find("the least pool that holds them, not the card's") != std::string::npos;
+    CHECK(in_least == (batch == "8192"));
+  }
+  const Outcome usual = stowage_program(
+      {"check", "mnist-cnn", "--gpu", "gtx-960-2gb", "--runtime", "tensorflow", "--batch", "64"});
+  CHECK(usual.out.find("Asked for") == std::string::npos);
+}
+
 }  // namespace stowage

@@ -131,6 +131,28 @@ def shapes():
     return model
 
 
+def augmented():
+    """Augmentation, preprocessing, and what preprocess_input() writes into a model."""
+    image = keras.Input((64, 64, 3), name="image")
+    x = L.RandomFlip("horizontal")(image)
+    x = L.RandomRotation(0.1)(x)
+    x = L.RandomZoom(0.2)(x)
+    x = L.RandomTranslation(0.1, 0.1)(x)
+    x = L.RandomContrast(0.2)(x)
+    x = L.RandomBrightness(0.2)(x)
+    x = L.RandomCrop(56, 56)(x)
+    x = L.Rescaling(1 / 127.5, offset=-1)(x)
+    x = L.Resizing(96, 96)(x)
+    x = L.CenterCrop(80, 80)(x)
+    x = L.Normalization(mean=[0.5, 0.5, 0.5], variance=[1, 1, 1])(x)
+    x = keras.applications.mobilenet_v2.preprocess_input(x)
+    x = keras.applications.resnet50.preprocess_input(x)
+    x = 2.0 * x[:, 8:-8, 8:72, ::-1] - 1.0
+    x = L.Conv2D(8, 3, activation="relu")(x)
+    x = L.GlobalAveragePooling2D()(x)
+    return keras.Model(image, L.Dense(5)(x), name="augmented")
+
+
 def applications():
     """Of keras.applications those whose JSON is small."""
     yield "resnet50", keras.applications.ResNet50(weights=None)
@@ -140,7 +162,7 @@ def applications():
 def main():
     rows = []
     models = []
-    for make in (cnn, residual, autoencoder, sequence, transformer, nested, shapes):
+    for make in (cnn, residual, autoencoder, sequence, transformer, nested, shapes, augmented):
         keras.backend.clear_session()  # names are counted anew
         model = make()
         models.append((model.name, model))

@@ -118,14 +118,19 @@ def torchvision_model(name, size=224, meta=True, **options):
                      models.images(1000), cross_entropy, (3, size, size))
 
 
-def timm_model(name, size=224):
+def timm_model(name, size=224, fused=True):
+    """`fused`: timm's own default; its layers read it when they are made."""
     def build(_seq):
         import timm
 
-        return timm.create_model(name, pretrained=False)
+        timm.layers.set_fused_attn(fused)
+        try:
+            return timm.create_model(name, pretrained=False)
+        finally:
+            timm.layers.set_fused_attn(True)
 
-    return Reference(f"timm.create_model({name!r})", None, build, models.images(1000),
-                     cross_entropy, (3, size, size))
+    return Reference(f"timm.create_model({name!r}){'' if fused else ', set_fused_attn(False)'}",
+                     None, build, models.images(1000), cross_entropy, (3, size, size))
 
 
 def frames(reference, batch, seq):
@@ -352,6 +357,38 @@ def few_layers():
     entries["mistral-7b-window-2layers"] = Entry("mistral-7b", windowed,
                                                  {"layers": 2, "window": 64})
     return entries
+
+
+def written_out():
+    """Models whose attention is written in tensor operations, by names of their own."""
+    eager = {"attention": "eager"}
+    short = dict(num_hidden_layers=2)
+    models_of = {
+        "gpt2": hugging_face("GPT2LMHeadModel", attention="eager", **GPT2["gpt2"]),
+        "bert-base": hugging_face("BertForMaskedLM", masked_language_model, attention="eager",
+                                  **BERT["bert-base"]),
+        "t5-small": hugging_face("T5ForConditionalGeneration", sequence_to_sequence,
+                                 attention="eager", **T5_SMALL),
+        "opt-125m": hugging_face("OPTForCausalLM", attention="eager", **OPT_125M),
+        "whisper-small": dataclasses.replace(
+            hugging_face("WhisperForConditionalGeneration", speech_recognition, attention="eager",
+                         **WHISPER_SMALL),
+            inputs=frames, input_shape=(80, 3000)),
+        "vit_base_patch16_224": timm_model("vit_base_patch16_224", fused=False),
+    }
+    cut = {
+        "llama-3.2-1b": hugging_face("LlamaForCausalLM", attention="eager",
+                                     **{**LLAMA["llama-3.2-1b"], **short}),
+        "phi-2": hugging_face("PhiForCausalLM", attention="eager", **{**PHI_2, **short}),
+        "qwen3-0.6b": hugging_face("Qwen3ForCausalLM", attention="eager",
+                                   **{**QWEN3_06B, **short}),
+        "mixtral-8x7b": hugging_face("MixtralForCausalLM", attention="eager",
+                                     **{**MIXTRAL_8X7B, **short}),
+    }
+    return {**{f"{name}-eager": Entry(name, reference, eager)
+               for name, reference in models_of.items()},
+            **{f"{name}-2layers-eager": Entry(name, reference, {"layers": 2, **eager})
+               for name, reference in cut.items()}}
 
 
 ENTRIES = {

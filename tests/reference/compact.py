@@ -3,7 +3,7 @@
 
     python compact.py                                 everything
     python compact.py --models swin_t bert-base       some models
-    python compact.py --kinds fp32                    one kind: fp32, precision, variant, layout
+    python compact.py --kinds fp32                    one kind: fp32, precision, variant, layout, attention
 
 All under fake CUDA (see fake_cuda.py); one part of the precisions runs on the CPU. See README.md.
 """
@@ -22,6 +22,7 @@ import fake_cuda
 
 HERE = pathlib.Path(__file__).parent
 SCHEMA_VERSION = 2
+KINDS = ("fp32", "precision", "variant", "layout", "attention")
 THREE = ("sgd-momentum", "adam", "adamw")
 ONE = ("sgd-momentum",)
 FULL_FILES_HAVE = {"mlp", "mnist-cnn", "keras-deep-16x16", "unet", "vgg16", "resnet18", "resnet50",
@@ -44,6 +45,9 @@ LAID_OUT_AND_CAST = ("mnist-cnn", "unet", "vgg11", "resnet18", "resnet50", "mobi
                      "densenet121", "efficientnet_b0", "convnext_tiny")
 LAID_OUT = (*LAID_OUT_AND_CAST, "googlenet", "inception_v3", "dcgan-generator",
             "dcgan-discriminator")
+# With attention written out, in these precisions as well.
+WRITTEN_OUT_PRECISELY = ("gpt2-eager", "bert-base-eager", "vit_base_patch16_224-eager",
+                         "llama-3.2-1b-2layers-eager")
 BLOCKS = {"resnet18": "BasicBlock", "gpt2": "GPT2Block", "vit_tiny_patch16_224": "Block"}
 
 
@@ -101,6 +105,12 @@ def cases(kinds):
                 yield Case(name, batch, layout="nhwc")
                 if name in LAID_OUT_AND_CAST:
                     yield Case(name, batch, "amp-bf16", layout="nhwc")
+    if "attention" in kinds:
+        for name, entry in catalogue.written_out().items():
+            for batch in batches(name, entry.reference):
+                yield Case(name, batch, optimizers=("sgd-momentum", "adamw"))
+            if name in WRITTEN_OUT_PRECISELY:
+                yield from (Case(name, batch, precision) for precision in ("amp-bf16", "bf16"))
 
 
 # ---- precisions and variants
@@ -280,7 +290,7 @@ def write(case):
     import json_format
 
     started = time.monotonic()
-    entry = catalogue.cases()[case.name]
+    entry = {**catalogue.cases(), **catalogue.written_out()}[case.name]
     content = on_cuda(case, entry)
     gc.collect()
     if wants_cpu(case, entry.reference):
@@ -294,8 +304,7 @@ def write(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these models")
-    parser.add_argument("--kinds", nargs="+", choices=("fp32", "precision", "variant", "layout"),
-                        default=["fp32", "precision", "variant", "layout"])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--missing", action="store_true", help="only files that are not there")
     arguments = parser.parse_args()
     fake_cuda.relaunch_with_shim()

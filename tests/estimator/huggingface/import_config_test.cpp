@@ -66,11 +66,29 @@ TEST_CASE("a configuration's notes name the version, the attention and the head"
   CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
         "note: as transformers 4.30 runs it, which the file states: attention 'eager', head "
         "'causal-lm'\n"
-        "  run it as another version of transformers does\n");
+        "  run it as another version of transformers does\n"
+        "note: transformers 4.30 is older than 4.36, the oldest whose sources were read: the step "
+        "is sized as 4.36's\n");
   CHECK(mistakes_in(config_text(R"("dtype": "bfloat16")")) ==
         "note: as transformers 5.24 runs it: attention 'sdpa', head 'causal-lm', precision bf16 "
         "unless another is asked for\n"
         "  run it as another version of transformers does\n");
+}
+
+TEST_CASE("a version outside those whose sources were read is sized as the nearest, and says so") {
+  const auto noted = [](const std::string& version) {
+    const std::string text = mistakes_in(config_text(""), {.values = {{"transformers", version}}});
+    const std::size_t at = text.find("note: transformers");
+    return at == std::string::npos ? std::string() : text.substr(at);
+  };
+  CHECK(noted("2.1") ==
+        "note: transformers 2.1 is older than 4.36, the oldest whose sources were read: the step "
+        "is sized as 4.36's\n");
+  CHECK(noted("4.36").empty());
+  CHECK(noted("5.24").empty());
+  CHECK(noted("5.25") ==
+        "note: transformers 5.25 is newer than 5.24, the newest whose sources were read: the step "
+        "is sized as 5.24's\n");
 }
 
 TEST_CASE("values of --set choose the version, the attention and the head") {

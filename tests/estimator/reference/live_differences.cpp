@@ -78,6 +78,7 @@ const ReturnedOutput returned_outputs[] = {
     {{"small-t5*"}, "encoder.encoded"},
     {{"small-bart*"}, "model.encoder.layers.1.final_layer_norm"},
     {{"small-whisper*"}, "model.encoder.layer_norm"},
+    {{"whisper-small"}, "encoder_norm"},
     // CLIPOutput: both towers' outputs, and the embeddings
     {{"small-clip"}, "vision_model.encoder.layers.1.done"},
     {{"small-clip"}, "text_model.final_layer_norm"},

@@ -70,6 +70,25 @@ bool leave_out_last_token(const ReferenceModel& reference, std::vector<SavedStor
          }) > 0;
 }
 
+/// GPT-2's heads are views of one product, of which a batched product wants the axes in front
+/// merged: a copy, but not of one sample, whose batch axis merges with any.
+bool attends_in_views_of_one_sample(const ReferenceModel& reference) {
+  const auto attention = reference.options.arguments.find("attention");
+  return reference.model == "gpt2" && reference.batch == 1 &&
+         attention != reference.options.arguments.end() && attention->second == "eager";
+}
+
+bool part_heads(const ReferenceModel&, std::vector<SavedStorages>& saved) {
+  constexpr int parts = 3;
+  const auto whole = std::ranges::find_if(saved, [](const SavedStorages& row) {
+    return row.kind == "other" && row.uses.starts_with("BmmBackward0.mat2, BmmBackward0.self");
+  });
+  if (whole == saved.end()) return false;
+  whole->bytes /= parts;
+  whole->count *= parts;
+  return true;
+}
+
 bool add_target_picture(const ReferenceModel& reference, std::vector<SavedStorages>& saved) {
   const bool has_target = std::any_of(
       saved.begin(), saved.end(), [](const SavedStorages& row) { return row.kind == "target"; });
@@ -125,6 +144,10 @@ const SavedDifference saved_differences[] = {
      "a decoder's classifier and CLIP's text tower take each sample's last token with two lists of "
      "indices, which autograd keeps; our description takes a slice",
      takes_last_token, leave_out_last_token},
+    {"views of one sample",
+     "eager attention's query, key and value are views of one product there; sizes here hold for "
+     "any batch, and of several samples they are copies, of the same bytes in sum",
+     attends_in_views_of_one_sample, part_heads},
     {"the generator's target",
      "the reference trains DCGAN's generator on the mean of its pictures; our description has a "
      "target picture in the discriminator's stead, which its loss saves",

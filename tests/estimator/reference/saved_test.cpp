@@ -72,7 +72,8 @@ bool also_otherwise(const std::string& model, const std::string& op) {
   const bool has_written_attention = model.starts_with("swin_") || model.starts_with("vit_b_") ||
                                      model.starts_with("vit_l_") || model.starts_with("vit_h_");
   return (has_written_attention && op == "linear") ||
-         ((model == "t5-small" || model == "opt-125m") && op == "embedding") ||
+         ((model == "t5-small" || model == "opt-125m" || model == "whisper-small") &&
+          op == "embedding") ||
          (model == "inception_v3" && op.ends_with("pool2d")) ||
          (model == "googlenet" && op == "adaptive_avg_pool2d") ||
          (model.starts_with("convnext_") && op == "layer_norm") ||

@@ -61,10 +61,40 @@ TEST_CASE("mnist-cnn on a GTX 960: the limit, the context and 64 MiB for each li
 TEST_CASE("the whole card by default: 225 MiB are left, and the libraries fit in them") {
   const CheckReport report = checked(64, with({}, 329_MiB));
   CHECK(report.fits);
-  REQUIRE(report.run.logical_devices().size() == 1);
-  CHECK(report.run.logical_devices().front().name == "GPU:0");
+  REQUIRE(report.run.pools.has_value());
+  REQUIRE(report.run.pools->size() == 1);
+  CHECK(report.run.pools->front().name == "GPU:0");
   // 2,002 less 329, the context in whole pages (150) and 225.
-  CHECK(report.run.logical_devices().front().limit == 1298_MiB);
+  CHECK(report.run.pools->front().limit == 1298_MiB);
+  CHECK(report.run.pools->front().asked == 1298_MiB);
+}
+
+// 2,002 less 329 and the context of 149.
+TEST_CASE("no pool is larger than what the card has beside the context and others") {
+  const Bytes left = 1524_MiB;
+  for (const std::int64_t batch : {64, 512, 8192}) {
+    for (const bool growth : {false, true}) {
+      for (const std::vector<Bytes>& asked : {std::vector<Bytes>{}, std::vector<Bytes>{6240_MiB},
+                                              std::vector<Bytes>{1024_MiB, 1024_MiB}}) {
+        CAPTURE(batch);
+        CAPTURE(growth);
+        CAPTURE(asked.size());
+        const CheckReport report =
+            checked(batch, with({.logical_devices = asked, .allow_growth = growth}, 329_MiB));
+        REQUIRE(report.run.pools.has_value());
+        Bytes limits, pools;
+        for (std::size_t i = 0; i < report.run.pools->size(); ++i) {
+          const LogicalDevice& device = (*report.run.pools)[i];
+          if (!asked.empty()) CHECK(device.asked == asked[i]);
+          CHECK(device.pool <= device.limit);
+          limits += device.limit;
+          pools += device.pool;
+        }
+        CHECK(limits <= left);
+        CHECK(pools <= left);
+      }
+    }
+  }
 }
 
 TEST_CASE("a fraction that leaves the libraries no room does not fit, and what would is said") {

@@ -249,11 +249,11 @@ ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& op
 std::int64_t work_of_schedule(const PlacedStep& placed) {
   std::size_t touches = 0;
   for (const Item& item : placed.problem.items) touches += item.touches.size();
-  return 20 + static_cast<std::int64_t>(placed.problem.operations.size() + touches);
+  return 5 + static_cast<std::int64_t>(placed.problem.operations.size() + touches) / 5;
 }
 
 std::int64_t work_of_packing(const ArenaPacking& packing) {
-  constexpr std::int64_t comparisons_a_unit = 400;
+  constexpr std::int64_t comparisons_a_unit = 800;
   const auto blocks = static_cast<std::int64_t>(packing.offsets.size());
   return blocks + packing.work / comparisons_a_unit;
 }

@@ -28,7 +28,7 @@ struct Work {
 [[nodiscard]] Work operator*(double share, Work of);
 
 /// What a search for plans may do unless its caller says otherwise.
-inline constexpr Work usual_work{8'000'000};
+inline constexpr Work usual_work{7'000'000};
 
 /// What ends a search before its work is spent. Polled, from any thread; empty: never. What is
 /// found then depends on the machine.

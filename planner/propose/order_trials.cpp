@@ -12,7 +12,7 @@ namespace {
 
 constexpr double ordering_share = 0.5;  // of the work that is left
 // A round orders up to three windows of 48 nodes by up to 400 sets at a level.
-constexpr std::int64_t work_of_a_round = 20'000;
+constexpr std::int64_t work_of_a_round = 5'000;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Trials order_trials(const Planning& planning, const StepCase& whole) {
     WorkBudget part = planning.work.part(ordering_share);
     const auto is_over = [&] {
       if (part.is_over()) return true;
-      part.spend(work_of_a_round + static_cast<std::int64_t>(graph.nodes.size()));
+      part.spend(work_of_a_round + static_cast<std::int64_t>(graph.nodes.size()) / 4);
       return false;
     };
     order = lower_peak_order(order_problem(whole.step), {.stop = is_over});

@@ -13,8 +13,8 @@
 namespace stowage {
 namespace {
 
-constexpr double settling_share = 0.4;       // of the work that is left
-constexpr std::int64_t work_of_a_node = 20;  // in a case: sizes, pins, problems
+constexpr double settling_share = 0.4;      // of the work that is left
+constexpr std::int64_t work_of_a_node = 1;  // in a case: sizes, pins, problems
 
 Rates byte_rates() {
   Rates rates;
@@ -117,6 +117,11 @@ SolveOptions Planning::solve_options(WorkBudget& part) const {
   return {.budget = request.budget, .target_gap = options.target_gap, .work = &part};
 }
 
+void SearchGaps::add_tried(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  tried_.insert(name);
+}
+
 void SearchGaps::add_untried(const std::string& name) {
   const std::lock_guard lock(mutex_);
   untried_.insert(name);
@@ -129,7 +134,17 @@ void SearchGaps::add_cut_short(const std::string& name) {
 
 SearchOutcome SearchGaps::outcome(Work limit, Work spent) const {
   const std::lock_guard lock(mutex_);
-  return {limit, spent, {untried_.begin(), untried_.end()}, {cut_short_.begin(), cut_short_.end()}};
+  SearchOutcome outcome{.limit = limit, .spent = spent};
+  std::set<std::string> cut_short = cut_short_;
+  for (const std::string& name : untried_) {
+    if (tried_.contains(name)) {
+      cut_short.insert(name);
+    } else {
+      outcome.untried.push_back(name);
+    }
+  }
+  outcome.cut_short.assign(cut_short.begin(), cut_short.end());
+  return outcome;
 }
 
 std::vector<Work> works_of_passes(const ProposalOptions& options) {

@@ -21,14 +21,15 @@ namespace stowage {
 /// The proposals that a search left out or cut short. Safe to be told from several threads.
 class SearchGaps {
  public:
+  void add_tried(const std::string& name);
   void add_untried(const std::string& name);
   void add_cut_short(const std::string& name);
-  /// What was searched for after all is not untried.
+  /// A name that was both tried and not, as that of several rewritings, is cut short.
   [[nodiscard]] SearchOutcome outcome(Work limit, Work spent) const;
 
  private:
   mutable std::mutex mutex_;
-  std::set<std::string> untried_, cut_short_;
+  std::set<std::string> tried_, untried_, cut_short_;
 };
 
 /// The request and the rates that all cases of a request share, and the work that is left for the

@@ -186,6 +186,7 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
 // Each search gets a share of the work that is left for the plan.
 Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const std::string& name,
                            const PlanSearch& search) {
+  planning.gaps.add_tried(name);
   WorkBudget whole = planning.work.part(search.share);
   const auto within = [&](WorkBudget& part) {
     SolveOptions options = planning.solve_options(part);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 constexpr std::int64_t trials_between_polls = 16;
-constexpr std::int64_t nodes_a_unit = 50;  // of work (work_budget.hpp), in one trial
+constexpr std::int64_t nodes_a_unit = 150;  // of work (work_budget.hpp), in one trial
 constexpr int epochs = 64;
 constexpr int greedy_rounds = 64;
 

@@ -14,10 +14,11 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Work (work_budget.hpp): of a move looked at, and of counting a placement once.
-constexpr std::int64_t work_of_move = 1;
+// Work (work_budget.hpp): of 32 moves looked at, and of counting a placement once.
+constexpr int polled_every = 32;
+constexpr std::int64_t work_of_polled = 5;
 std::int64_t work_of_state(const ResidencyProblem& problem) {
-  return static_cast<std::int64_t>(problem.operations.size() + problem.items.size()) / 4;
+  return static_cast<std::int64_t>(problem.operations.size() + problem.items.size()) / 8;
 }
 
 }  // namespace
@@ -44,9 +45,10 @@ bool PlacementSearch::spend(std::int64_t moves) {
 
 // Looks whether the work is over only once in 32 calls: most loops pass here every microsecond.
 bool PlacementSearch::stopped() {
-  constexpr int polled_every = 32;
-  work_.spend(work_of_move);
-  if (!stopped_ && unpolled_++ % polled_every == 0) stopped_ = work_.is_over();
+  if (!stopped_ && unpolled_++ % polled_every == 0) {
+    work_.spend(work_of_polled);
+    stopped_ = work_.is_over();
+  }
   return stopped_;
 }
 
@@ -426,13 +428,12 @@ Placement nothing_resident(const ResidencyProblem& problem) {
 
 // Keeps operations in their order, then storages in theirs, each as a whole where it fits.
 Placement filled_in_order(const CutModel& model, const PlacementIndex& index, WorkBudget& work) {
-  constexpr std::size_t polled_every = 256;
+  constexpr std::size_t in_a_row = 256;
   PlacementState state(model, index, nothing_resident(*model.problem));
-  work.spend(work_of_state(*model.problem));
+  work.spend(8 * work_of_state(*model.problem));
   for (std::int32_t v = 0; v < std::ssize(model.problem->operations); ++v) {
     if (model.problem->operations[at(v)].pin != Pin::free) continue;
-    work.spend(work_of_move);
-    if (at(v) % polled_every == 0 && work.is_over()) return state.placement();
+    if (at(v) % in_a_row == 0 && work.is_over()) return state.placement();
     const std::size_t mark = state.mark();
     state.move(v, true);
     if (state.excess() > 0) state.undo_to(mark);
@@ -441,8 +442,7 @@ Placement filled_in_order(const CutModel& model, const PlacementIndex& index, Wo
   for (std::size_t g = 0; g < state.gaps().size(); ++g) {
     const GapPlace& gap = state.gaps()[g];
     if (gap.gap == 0) mark = state.mark();
-    work.spend(work_of_move);
-    if (g % polled_every == 0 && work.is_over()) break;
+    if (g % in_a_row == 0 && work.is_over()) break;
     if (!state.may_be_resident(gap)) continue;
     state.flip(gap);
     if (state.excess() > 0) state.undo_to(mark);

@@ -154,7 +154,8 @@ struct Measured {
 };
 
 struct Limits {
-  double seconds = 30, gap = 0.01;
+  Work work{30'000'000};
+  double gap = 0.01;
 };
 
 Measured measure(const std::string& what, int percent, const Limits& limits) {
@@ -165,8 +166,8 @@ Measured measure(const std::string& what, int percent, const Limits& limits) {
   rusage before = {}, after = {};
   getrusage(RUSAGE_SELF, &before);
   const auto start = std::chrono::steady_clock::now();
-  const auto solution = solve(
-      problem, {.budget = budget, .time_limit_seconds = limits.seconds, .target_gap = limits.gap});
+  WorkBudget work(limits.work);
+  const auto solution = solve(problem, {.budget = budget, .target_gap = limits.gap, .work = &work});
   if (!solution) std::exit(3);
   getrusage(RUSAGE_SELF, &after);
   const auto seconds = [](const rusage& used) {
@@ -215,7 +216,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--seconds" && i + 1 < argc)
-      limits.seconds = std::atof(argv[++i]);
+      limits.work.units = std::atoll(argv[++i]);
     else if (word == "--gap" && i + 1 < argc)
       limits.gap = std::atof(argv[++i]) / 100;
     else

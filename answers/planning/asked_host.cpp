@@ -27,19 +27,17 @@ Result<Host> generic_host(const PlanQuestion& asked) {
 }
 
 Result<Host> described_host(const PlanQuestion& asked) {
-  if (asked.host == this_machine || asked.host == "this") {
-    if (asked.calibration.empty()) return generic_host(asked);
-  } else if (!asked.host.empty()) {
+  const bool is_here = asked.host == this_machine || asked.host == "this";
+  if (!asked.host.empty() && !is_here) {
     auto source = read_source(asked.host, FileKind::host);
     if (!source) return tl::unexpected(std::move(source.error()));
     return load_host(std::move(*source));
   }
-  if (asked.calibration.empty()) return generic_host(asked);
+  if (asked.calibration.empty()) return is_here ? this_host() : generic_host(asked);
+  // What was measured here is of this machine.
   const auto source = read_source(asked.calibration, FileKind::calibration);
   if (!source) return tl::unexpected(source.error());
-  auto host = calibrated_host(*source, this_host());
-  const bool is_of_the_card_alone = host && host->source == this_host().source;
-  return is_of_the_card_alone && asked.host.empty() ? generic_host(asked) : host;
+  return calibrated_host(*source, this_host());
 }
 
 }  // namespace

@@ -118,7 +118,9 @@ std::optional<AnyOrderPeak> any_order_of(const Plan& plan) {
 class Search {
  public:
   Search(const PlanQuestion& question, const PlanWatch& watch)
-      : options_{.effort = question.effort, .cancelled = watch.is_cancelled} {
+      : options_{.effort = question.effort,
+                 .least_pcie = question.minimised == Minimised::pcie,
+                 .cancelled = watch.is_cancelled} {
     if (!question.time_limit_seconds) return;
     using Clock = std::chrono::steady_clock;
     const auto limit = std::chrono::duration_cast<Clock::duration>(

@@ -11,7 +11,7 @@ std::vector<OptionSpec> plan_options() {
        .group = planning,
        .value = "FILE",
        .help = "a file that describes the CPU and its memory; here: this machine's",
-       .default_note = "hosts/generic.yaml, or what --calibration measured"},
+       .default_note = "hosts/generic.yaml; with --calibration this machine's"},
       {.name = "host-memory",
        .type = size,
        .group = planning,

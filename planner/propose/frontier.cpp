@@ -6,6 +6,7 @@
 
 #include "planner/propose/certify.hpp"
 #include "planner/propose/rewritten_steps.hpp"
+#include "planner/propose/search_passes.hpp"
 #include "planner/propose/step_plans.hpp"
 #include "planner/solve/placement_search.hpp"
 

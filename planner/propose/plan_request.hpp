@@ -56,6 +56,8 @@ struct ProposalOptions {
   /// The search is made with `work`, then with twice as much, four times and so on up to `effort`
   /// times as much, and the best plans of all passes are taken: more effort never finds less.
   int effort = 1;
+  /// Of two passes' plans the better one has fewer bytes over PCIe, and not the shorter step.
+  bool least_pcie = false;
   double target_gap = 0.01;  ///< share of the overhead, as solve's
   /// Polled; once true, the search ends with the plans found so far.
   std::function<bool()> cancelled = {};
@@ -66,8 +68,5 @@ struct ProposalOptions {
   /// Called when make_plans has ended.
   std::function<void(const SearchOutcome&)> ended = {};
 };
-
-/// The works of the passes.
-[[nodiscard]] std::vector<Work> works_of_passes(const ProposalOptions& options);
 
 }  // namespace stowage

@@ -13,6 +13,7 @@
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/order_trials.hpp"
 #include "planner/propose/rewritten_steps.hpp"
+#include "planner/propose/search_passes.hpp"
 #include "planner/propose/segment_plans.hpp"
 #include "planner/propose/step_plans.hpp"
 
@@ -254,63 +255,6 @@ Result<std::vector<Plan>> make_pass(const Planning& planning, PlanRequest& asked
   return plans;
 }
 
-/// The best plans of several passes, by name.
-class Passes {
- public:
-  explicit Passes(const Host& host) : host_(host) {}
-
-  [[nodiscard]] bool is_first() const { return passes_ == 0; }
-
-  void take(Result<std::vector<Plan>> made, SearchOutcome outcome) {
-    if (is_first()) {
-      outcome_.untried = outcome.untried;
-    } else {
-      std::erase_if(outcome_.untried, [&](const std::string& name) {
-        return !std::ranges::binary_search(outcome.untried, name);
-      });
-    }
-    outcome_.cut_short = std::move(outcome.cut_short);
-    outcome_.limit = outcome_.limit + outcome.limit;
-    outcome_.spent = outcome_.spent + outcome.spent;
-    if (is_first() || !plans_) {
-      plans_ = std::move(made);
-    } else if (made) {
-      merge(*std::move(made));
-    }
-    ++passes_;
-  }
-
-  [[nodiscard]] const SearchOutcome& outcome() const { return outcome_; }
-  Result<std::vector<Plan>> plans() && { return std::move(plans_); }
-
- private:
-  [[nodiscard]] bool is_better_of_name(const Plan& plan, const Plan& than) const {
-    if (plan.name == "min-pcie" && pcie_bytes(plan) != pcie_bytes(than)) {
-      return pcie_bytes(plan) < pcie_bytes(than);
-    }
-    return is_better(plan, than, host_);
-  }
-
-  /// Plans in the order of the later pass, which has the better one of each name; then those whose
-  /// names it lacks.
-  void merge(std::vector<Plan> later) {
-    for (Plan& plan : *plans_) {
-      const auto same = std::ranges::find(later, plan.name, &Plan::name);
-      if (same == later.end()) {
-        later.push_back(std::move(plan));
-      } else if (!is_better_of_name(*same, plan)) {
-        *same = std::move(plan);
-      }
-    }
-    plans_ = std::move(later);
-  }
-
-  const Host& host_;
-  int passes_ = 0;
-  Result<std::vector<Plan>> plans_;
-  SearchOutcome outcome_;
-};
-
 }  // namespace
 
 Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& workspaces) {
@@ -327,7 +271,7 @@ Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& wor
 
 Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
                                      const ProposalOptions& options) {
-  Passes passes(request.host);
+  SearchPasses passes(request.host, options.least_pcie);
   for (const Work work : works_of_passes(options)) {
     PlanRequest asked = request;
     const Planning planning(asked, workspaces, options, work);

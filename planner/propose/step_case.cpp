@@ -147,14 +147,6 @@ SearchOutcome SearchGaps::outcome(Work limit, Work spent) const {
   return outcome;
 }
 
-std::vector<Work> works_of_passes(const ProposalOptions& options) {
-  std::vector<Work> works;
-  for (std::int64_t factor = 1; factor <= std::max(options.effort, 1); factor *= 2) {
-    works.push_back({options.work.units * factor});
-  }
-  return works;
-}
-
 Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepGraph> graph) {
   const PlanRequest& request = planning.request;
   const int parts = graph->settings.micro_batches;

@@ -1,11 +1,11 @@
 // solve() by size: processor seconds and peak memory, each problem in a process of its own.
 //
-//   solve_size [--seconds N] [--gap PERCENT] [SIZE | MODEL]...
+//   solve_size [--work UNITS] [--gap PERCENT] [SIZE | MODEL]...
 //
 // A SIZE is a number of operations: a decoder-only transformer's training step under Adam with as
 // many layers as that takes, forward and backward on the GPU, updates on either side. A MODEL is a
 // shipped one, at batch 1 (of more than 300 million parameters) or 16. The budgets are 30 and 80
-// percent of what everything on the GPU takes, the time limit is N seconds (30). PERCENT is the gap
+// percent of what everything on the GPU takes, the work is UNITS (30 million). PERCENT is the gap
 // of the overhead at which the search may end (1); at 0 it goes on until its effort or its time is
 // spent.
 #include <fmt/core.h>
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> asked;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--seconds" && i + 1 < argc)
+    if (word == "--work" && i + 1 < argc)
       limits.work.units = std::atoll(argv[++i]);
     else if (word == "--gap" && i + 1 < argc)
       limits.gap = std::atof(argv[++i]) / 100;

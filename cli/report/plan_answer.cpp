@@ -287,9 +287,14 @@ void say_choice(const PlanAnswer& found, Report& out) {
           proof.host == Proof::failed ? Tone::bad : Tone::good);
 }
 
-/// Why the chosen plan is the one with everything on the GPU, and what is shorter.
-void say_all_gpu(const PlanAnswer& found, Report& out) {
-  if (!found.took_all_gpu) return;
+/// Why the chosen plan was taken where neither it nor what is minimised was asked for; where
+/// everything is on the GPU, what is shorter.
+void say_why_chosen(const PlanAnswer& found, const PlanQuestion& question, Report& out) {
+  const bool is_automatic = question.choice.empty() && question.minimised == Minimised::automatic;
+  if (!is_automatic || !found.chosen) return;
+  if (!found.took_all_gpu) {
+    return out.say("  not everything fits on the GPU, so the shortest step is taken");
+  }
   const double taken = found.plans[*found.chosen].totals.step_seconds;
   const Plan* shortest = nullptr;
   for (const Plan& plan : found.plans) {
@@ -338,7 +343,7 @@ Report plans_report(const PlanAnswer& found, const PlanQuestion& question, bool 
   say_plans(found, question, verbose, out);
   say_any_order(found, out);
   say_choice(found, out);
-  say_all_gpu(found, out);
+  say_why_chosen(found, question, out);
   return out;
 }
 
@@ -372,9 +377,9 @@ void add_frontier(const Frontier& frontier, const std::string& path, bool was_in
   report.json.emplace_back("frontier", is_written ? Json(path) : Json());
   report.json.emplace_back("frontier_budgets_left_out", frontier.left_out);
   if (is_written) {
-    report.say(
-        fmt::format("the step's time at {} budgets is written to {}", frontier.points.size(), path),
-        Tone::good);
+    report.say(fmt::format("the step's time at {} budget{} is written to {}",
+                           frontier.points.size(), frontier.points.size() == 1 ? "" : "s", path),
+               Tone::good);
   } else {
     report.say(fmt::format("{} is not written: there is no step at any budget", path), Tone::bad);
   }
@@ -382,7 +387,7 @@ void add_frontier(const Frontier& frontier, const std::string& path, bool was_in
     report.notes.push_back(
         {.severity = Severity::warning,
          .message = in_options(fmt::format(
-             "{}: {} budgets of `frontier` were not searched",
+             "{}: {} of the budgets of `frontier` were not searched",
              was_interrupted ? "interrupted" : "stopped by `time_limit`", frontier.left_out))});
   }
   if (was_interrupted && answer.exit_code == ExitCode::yes)

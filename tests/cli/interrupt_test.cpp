@@ -55,7 +55,8 @@ TEST_CASE("a frontier that an interrupted search leaves out is said") {
   const json answer = json::parse(outcome.out);
   CHECK(answer["frontier"].is_null());
   CHECK(answer["frontier_budgets_left_out"] == 12);
-  CHECK(outcome.err.find("warning: interrupted: 12 budgets of --frontier were not searched\n") !=
+  CHECK(outcome.err.find(
+            "warning: interrupted: 12 of the budgets of --frontier were not searched\n") !=
         std::string::npos);
   CHECK(folder.names() == std::vector<std::string>{"plan.yaml"});
 }

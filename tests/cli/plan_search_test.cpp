@@ -71,6 +71,9 @@ TEST_CASE("everything on the GPU is taken where it fits, unless the step's time 
   const std::string said =
       stowage_program({"plan", "mlp", "--batch", "64", "--budget", "64MiB"}).out;
   CHECK(said.find("\n  everything fits on the GPU, so 'all-gpu' is taken") != std::string::npos);
+  CHECK(stowage_program({"plan", "mlp", "--batch", "64", "--budget", "12MiB"})
+            .out.find("\n  not everything fits on the GPU, so the shortest step is taken\n") !=
+        std::string::npos);
   const bool is_longer = step_of(automatic, "all-gpu") > shortest_step(automatic);
   CHECK((said.find("; --minimize time takes '") != std::string::npos) == is_longer);
 }

@@ -204,8 +204,7 @@ int compare(const std::string& folder, const std::vector<std::string>& names) {
     const Bytes limit(static_cast<std::int64_t>(std::floor(row.fraction * total + 1e-6)));
     const ResidencyProblem problem = problem_of(graph);
     const auto start = std::chrono::steady_clock::now();
-    const auto solution =
-        solve(problem, {.budget = limit, .time_limit_seconds = 600, .target_gap = 1e-4});
+    const auto solution = solve(problem, {.budget = limit, .target_gap = 1e-4});
     if (!solution) {
       fmt::print(stderr, "{}: {}\n", row.instance, render(solution.error()));
       return 2;

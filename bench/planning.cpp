@@ -8,7 +8,7 @@
 // (planner/recompute/checkpoint_segments.hpp), where that fits the budget.
 //
 //   planning [--all] [--count N] [--seed N] [--only ROW]... [--additive]
-//            [--time-limit SECONDS] [MODEL...]
+//            [--work UNITS] [MODEL...]
 //
 // By default 200 of all combinations, chosen by a hash of their names; --only takes rows by the
 // names that are printed ("vgg16 a100-40gb train fp32 80"). The problem has forward and backward on
@@ -44,8 +44,8 @@ using namespace stowage;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t usual_count = 200;
-constexpr double usual_time_limit = 10;            // seconds, for the plan of least cost
-constexpr double step_time_limit = 60;             // for the shortest step: no row comes near
+constexpr Work cost_work{10'000'000};              // for the plan of least cost
+constexpr Work step_work{60'000'000};              // for the shortest step: no row comes near
 constexpr std::int64_t large_model = 300'000'000;  // parameters, past which one sample is planned
 
 struct Scenario {
@@ -144,7 +144,7 @@ double recommended_step(const PlanRequest& request, WorkspaceSource& workspaces,
 }
 
 Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspaces, Row& row) {
-  const ProposalOptions options{.time_limit_seconds = step_time_limit};
+  const ProposalOptions options{.work = step_work};
   const Planning planning(request, workspaces, options);
   auto of = make_case(planning, planning.document.graph);
   if (!of) return tl::unexpected(of.error());
@@ -176,7 +176,7 @@ Result<void> measure_step(const PlanRequest& request, WorkspaceSource& workspace
 }
 
 /// The row, or why there is none.
-Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit) {
+Result<Row> measured(const Scenario& scenario, bool with_step, Work limit) {
   auto shipped =
       shipped_step(scenario.model, scenario.card, {.mode = scenario.mode}, scenario.precision);
   if (!shipped) return tl::unexpected(shipped.error());
@@ -194,8 +194,8 @@ Result<Row> measured(const Scenario& scenario, bool with_step, double time_limit
       assemble_plan(*step, problem, all_gpu_placement(problem), {.budget = GpuBudget::unlimited()});
   const Bytes budget(all.totals.arena_lower_bound.count() / 100 * scenario.percent);
   const auto start = Clock::now();
-  const auto fitted =
-      plan_within(*step, problem, problem, {.budget = budget, .time_limit_seconds = time_limit});
+  WorkBudget work(limit);
+  const auto fitted = plan_within(*step, problem, problem, {.budget = budget, .work = &work});
   if (!fitted) return tl::unexpected(fitted.error());
   Row row{.name = scenario.name(), .solves = fitted->solves};
   row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
   bool all = false, with_step = true;
   std::size_t count = usual_count;
   std::uint64_t seed = 1;
-  double time_limit = usual_time_limit;
+  Work work = cost_work;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--all") {
@@ -247,8 +247,8 @@ int main(int argc, char** argv) {
       only.emplace_back(argv[++i]);
     } else if (word == "--count" && i + 1 < argc) {
       count = std::stoul(argv[++i]);
-    } else if (word == "--time-limit" && i + 1 < argc) {
-      time_limit = std::stod(argv[++i]);
+    } else if (word == "--work" && i + 1 < argc) {
+      work.units = std::stoll(argv[++i]);
     } else if (word == "--seed" && i + 1 < argc) {
       seed = std::stoull(argv[++i]);
     } else {
@@ -273,7 +273,7 @@ int main(int argc, char** argv) {
   fmt::print("{:>8} {:>8} {:>8} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7} {:>9}  scenario\n", "solver",
              "packing", "plan", "solves", "s", "step ms", "step gap", "over rule", "s", "sqrt(n)");
   for (const Scenario& scenario : scenarios) {
-    const auto row = measured(scenario, with_step, time_limit);
+    const auto row = measured(scenario, with_step, work);
     if (!row) {
       without.push_back(scenario.name() + ": " + row.error().front().message);
       continue;

@@ -127,8 +127,7 @@ class Comparison {
   void print_row(const Measured& theirs, bool plans, double effort) {
     const GpuBudget budget(Bytes(static_cast<std::int64_t>(theirs.memory_gib * (1 << 30))));
     const auto start = Clock::now();
-    const auto points = choose_recomputation(
-        step_, rates_, {.budget = budget, .time_limit_seconds = 1e9, .effort = effort});
+    const auto points = choose_recomputation(step_, rates_, {.budget = budget, .effort = effort});
     const double seconds = seconds_since(start);
     std::string ours = "fits";
     if (!points.empty()) {

@@ -1,11 +1,11 @@
 // solve() by size: processor seconds and peak memory, each problem in a process of its own.
 //
-//   solve_size [--seconds N] [--gap PERCENT] [SIZE | MODEL]...
+//   solve_size [--work UNITS] [--gap PERCENT] [SIZE | MODEL]...
 //
 // A SIZE is a number of operations: a decoder-only transformer's training step under Adam with as
 // many layers as that takes, forward and backward on the GPU, updates on either side. A MODEL is a
 // shipped one, at batch 1 (of more than 300 million parameters) or 16. The budgets are 30 and 80
-// percent of what everything on the GPU takes, the time limit is N seconds (30). PERCENT is the gap
+// percent of what everything on the GPU takes, the work is UNITS (30 million). PERCENT is the gap
 // of the overhead at which the search may end (1); at 0 it goes on until its effort or its time is
 // spent.
 #include <fmt/core.h>
@@ -154,7 +154,8 @@ struct Measured {
 };
 
 struct Limits {
-  double seconds = 30, gap = 0.01;
+  Work work{30'000'000};
+  double gap = 0.01;
 };
 
 Measured measure(const std::string& what, int percent, const Limits& limits) {
@@ -165,8 +166,8 @@ Measured measure(const std::string& what, int percent, const Limits& limits) {
   rusage before = {}, after = {};
   getrusage(RUSAGE_SELF, &before);
   const auto start = std::chrono::steady_clock::now();
-  const auto solution = solve(
-      problem, {.budget = budget, .time_limit_seconds = limits.seconds, .target_gap = limits.gap});
+  WorkBudget work(limits.work);
+  const auto solution = solve(problem, {.budget = budget, .target_gap = limits.gap, .work = &work});
   if (!solution) std::exit(3);
   getrusage(RUSAGE_SELF, &after);
   const auto seconds = [](const rusage& used) {
@@ -214,8 +215,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> asked;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--seconds" && i + 1 < argc)
-      limits.seconds = std::atof(argv[++i]);
+    if (word == "--work" && i + 1 < argc)
+      limits.work.units = std::atoll(argv[++i]);
     else if (word == "--gap" && i + 1 < argc)
       limits.gap = std::atof(argv[++i]) / 100;
     else

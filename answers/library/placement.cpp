@@ -23,10 +23,14 @@ Result<PlanQuestion> plan_question(const PlacementQuestion& question) {
     if (auto mistake = below_zero(field, bytes)) return failure(*std::move(mistake));
   }
   constexpr double least_seconds = 0.01, most_seconds = 86400;
-  if (!(question.time_limit_seconds >= least_seconds &&
-        question.time_limit_seconds <= most_seconds)) {
+  if (question.time_limit_seconds && !(*question.time_limit_seconds >= least_seconds &&
+                                       *question.time_limit_seconds <= most_seconds)) {
     return failure(question_error(
         fmt::format("`time_limit` takes {} to {} seconds", least_seconds, most_seconds)));
+  }
+  constexpr int most_effort = 1024;
+  if (question.effort < 1 || question.effort > most_effort) {
+    return failure(question_error(fmt::format("`effort` takes 1 to {}", most_effort)));
   }
   auto step = step_question(question.step, executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
@@ -35,6 +39,7 @@ Result<PlanQuestion> plan_question(const PlacementQuestion& question) {
   PlanQuestion asked{.step = *std::move(step),
                      .card = *std::move(card),
                      .choice = question.choose,
+                     .effort = question.effort,
                      .time_limit_seconds = question.time_limit_seconds,
                      .stowage_version = std::string(program_version)};
   if (question.batch) asked.batch = WholeBatch(*question.batch);

@@ -1,5 +1,8 @@
 #include "answers/planning/asked_host.hpp"
 
+#include <filesystem>
+
+#include "answers/question/config_directory.hpp"
 #include "answers/question/question_error.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card_file.hpp"
@@ -9,13 +12,29 @@ namespace stowage {
 
 namespace {
 
+/// The host of the configurations, whose name in a plan's file is the same wherever they lie.
+Result<Host> generic_host(const PlanQuestion& asked) {
+  std::string path = asked.step.model.configs.hosts() + "/generic.yaml";
+  if (!std::filesystem::exists(path)) {
+    const auto own = find_configs(std::nullopt);
+    if (own) path = own->hosts() + "/generic.yaml";
+  }
+  auto source = read_source(path, FileKind::host);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  auto host = load_host(std::move(*source));
+  if (host) host->source = "configs/hosts/generic.yaml";
+  return host;
+}
+
 Result<Host> described_host(const PlanQuestion& asked) {
-  if (!asked.host.empty()) {
+  const bool is_here = asked.host == this_machine || asked.host == "this";
+  if (!asked.host.empty() && !is_here) {
     auto source = read_source(asked.host, FileKind::host);
     if (!source) return tl::unexpected(std::move(source.error()));
     return load_host(std::move(*source));
   }
-  if (asked.calibration.empty()) return this_host();
+  if (asked.calibration.empty()) return is_here ? this_host() : generic_host(asked);
+  // What was measured here is of this machine.
   const auto source = read_source(asked.calibration, FileKind::calibration);
   if (!source) return tl::unexpected(source.error());
   return calibrated_host(*source, this_host());

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -49,18 +52,20 @@ Result<Diagnostics> check_step(const PlanRequest& request) {
   });
 }
 
-/// The best of those that leave the training as it is and that the host can hold; none of these:
-/// none.
+/// The plan with everything on the GPU, where `minimised` is automatic and there is one. Else the
+/// best of those that leave the training as it is and that the host can hold; none of these: none.
 std::optional<std::size_t> best_plan(const PlanQuestion& question, const Host& host,
                                      const std::vector<Plan>& plans) {
   const auto rank = [&](const Plan& plan) {
     const auto bytes = static_cast<double>((plan.totals.h2d + plan.totals.d2h).count());
     const double seconds = plan.totals.step_seconds;
-    return question.least_pcie ? std::pair(bytes, seconds) : std::pair(seconds, bytes);
+    return question.minimised == Minimised::pcie ? std::pair(bytes, seconds)
+                                                 : std::pair(seconds, bytes);
   };
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!why_not_taken(plans[i], host).empty()) continue;
+    if (question.minimised == Minimised::automatic && plans[i].name == all_gpu_name) return i;
     if (!best || rank(plans[i]) < rank(plans[*best])) best = i;
   }
   return best;
@@ -109,10 +114,31 @@ std::optional<AnyOrderPeak> any_order_of(const Plan& plan) {
   return AnyOrderPeak{peak_of_order(problem, given), *worst};
 }
 
-/// How a search for plans is run; what would do is looked for as long as the plans were.
-ProposalOptions search_options(const PlanQuestion& question, const PlanWatch& watch) {
-  return {.time_limit_seconds = question.time_limit_seconds, .cancelled = watch.is_cancelled};
-}
+/// How one search is run, and whether it was seen to be out of time.
+class Search {
+ public:
+  Search(const PlanQuestion& question, const PlanWatch& watch)
+      : options_{.effort = question.effort,
+                 .least_pcie = question.minimised == Minimised::pcie,
+                 .cancelled = watch.is_cancelled} {
+    if (!question.time_limit_seconds) return;
+    using Clock = std::chrono::steady_clock;
+    const auto limit = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(*question.time_limit_seconds));
+    options_.out_of_time = [end = Clock::now() + limit, seen = seen_] {
+      if (Clock::now() < end) return false;
+      *seen = true;
+      return true;
+    };
+  }
+
+  [[nodiscard]] ProposalOptions& options() { return options_; }
+  [[nodiscard]] bool ran_out_of_time() const { return *seen_; }
+
+ private:
+  ProposalOptions options_;
+  std::shared_ptr<std::atomic<bool>> seen_ = std::make_shared<std::atomic<bool>>(false);
+};
 
 /// The answer where no plan keeps within the budget.
 PlanAnswer no_plan(const PlanQuestion& question, PreparedPlan prepared, Diagnostics why,
@@ -120,7 +146,7 @@ PlanAnswer no_plan(const PlanQuestion& question, PreparedPlan prepared, Diagnost
   PlanAnswer found{.why_none = std::move(why), .notes = std::move(prepared.notes)};
   append_notes(found.notes, workspaces.notes());
   found.least_memory = find_least_memory(question, prepared.request, prepared.arena_of,
-                                         workspaces.source(), search_options(question, watch));
+                                         workspaces.source(), Search(question, watch).options());
   found.request = std::move(prepared.request);
   return found;
 }
@@ -132,7 +158,7 @@ void add_what_would_do(const PlanQuestion& question, const PreparedPlan& prepare
   found.least_host_memory = least_host_memory(found.plans);
   if (found.least_host_memory) return;
   found.least_memory = find_least_memory(question, prepared.request, prepared.arena_of,
-                                         workspaces.source(), search_options(question, watch));
+                                         workspaces.source(), Search(question, watch).options());
 }
 
 /// Reads what the question names and sees whether the step can be planned at all.
@@ -145,12 +171,22 @@ Result<PreparedPlan> prepared_question(const PlanQuestion& question) {
   return prepared;
 }
 
-/// All plans within the budget. Calls `has_plan` when there is a first.
-Result<std::vector<Plan>> search_plans(const PlanQuestion& question, const PlanRequest& request,
-                                       const Workspaces& workspaces, const PlanWatch& watch) {
-  ProposalOptions options = search_options(question, watch);
+/// Searches all plans within the budget. Tells `watch` when there is a first.
+struct FoundPlans {
+  Result<std::vector<Plan>> plans;
+  SearchOutcome outcome;
+  bool ran_out_of_time = false;
+};
+FoundPlans search_plans(const PlanQuestion& question, const PlanRequest& request,
+                        const Workspaces& workspaces, const PlanWatch& watch) {
+  Search search(question, watch);
+  FoundPlans found;
+  ProposalOptions& options = search.options();
   options.has_plan = [&] { tell(watch, PlanStage::improving); };
-  return make_plans(request, workspaces.source(), options);
+  options.ended = [&](const SearchOutcome& outcome) { found.outcome = outcome; };
+  found.plans = make_plans(request, workspaces.source(), options);
+  found.ran_out_of_time = search.ran_out_of_time();
+  return found;
 }
 
 /// Every plan on paper, and the chosen one on the host where that is asked for.
@@ -178,7 +214,9 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
   auto prepared = prepared_question(question);
   if (!prepared) return tl::unexpected(std::move(prepared.error()));
   PlanRequest& request = prepared->request;
-  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, executed_runtime);
+  const auto shared = std::make_shared<const Workspaces>(
+      Workspaces::as_asked(question.step, request.card, executed_runtime));
+  const Workspaces& workspaces = *shared;
   if (question.card && request.available <= Bytes()) {
     request.budget = Bytes();
     const Diagnostic why = no_arena(request.card);
@@ -189,19 +227,30 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
       return tl::unexpected(set.error());
     }
   }
-  auto plans = search_plans(question, request, workspaces, watch);
+  auto [plans, outcome, ran_out_of_time] = search_plans(question, request, workspaces, watch);
   tell(watch, PlanStage::checking);
   if (!plans && is_cancelled(watch)) {
     return PlanAnswer{.request = std::move(request),
                       .was_interrupted = true,
+                      .search = std::move(outcome),
                       .notes = std::move(prepared->notes)};
   }
   if (!plans) {
-    return no_plan(question, *std::move(prepared), std::move(plans.error()), workspaces, watch);
+    auto none =
+        no_plan(question, *std::move(prepared), std::move(plans.error()), workspaces, watch);
+    none.search = std::move(outcome);
+    none.ran_out_of_time = ran_out_of_time;
+    return none;
   }
   const auto chosen = chosen_plan(question, request.host, *plans);
   if (!chosen) return tl::unexpected(chosen.error());
-  PlanAnswer found{.plans = *std::move(plans), .chosen = *chosen};
+  PlanAnswer found{.plans = *std::move(plans),
+                   .chosen = *chosen,
+                   .ran_out_of_time = ran_out_of_time,
+                   .search = std::move(outcome),
+                   .workspaces = shared};
+  found.took_all_gpu = question.choice.empty() && question.minimised == Minimised::automatic &&
+                       found.chosen && found.plans[*found.chosen].name == all_gpu_name;
   if (auto proved = prove(question, workspaces, watch, found); !proved) {
     return tl::unexpected(std::move(proved.error()));
   }
@@ -214,11 +263,14 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
   return found;
 }
 
-Result<std::vector<FrontierPoint>> frontier_of(const PlanQuestion& question,
-                                               const PlanAnswer& answer, const PlanWatch& watch) {
-  const PlanRequest& request = answer.request;
-  const Workspaces workspaces = Workspaces::as_asked(question.step, request.card, executed_runtime);
-  return frontier(request, workspaces.source(), search_options(question, watch));
+Result<Frontier> frontier_of(const PlanQuestion& question, const PlanAnswer& answer,
+                             const PlanWatch& watch) {
+  std::vector<Plan> known;
+  for (const Plan& plan : answer.plans) {
+    if (why_not_taken(plan, answer.request.host).empty()) known.push_back(plan);
+  }
+  return frontier(answer.request, answer.workspaces->source(), Search(question, watch).options(),
+                  known);
 }
 
 }  // namespace stowage

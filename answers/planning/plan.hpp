@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "answers/planning/plan_question.hpp"
 #include "answers/planning/prepare_plan.hpp"
 #include "answers/planning/what_would_do.hpp"
+#include "answers/subject/workspaces.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/propose/frontier.hpp"
@@ -45,7 +47,11 @@ struct PlanAnswer {
   Diagnostics why_none;                   ///< the operation that breaks the budget, with its items
   std::optional<LeastMemory> least_memory;           ///< that would do, where no plan is chosen
   std::optional<LeastHostMemory> least_host_memory;  ///< as above, where the host is too small
-  bool was_interrupted = false;  ///< these are the best plans so far, maybe none
+  bool was_interrupted = false;                  ///< these are the best plans so far, maybe none
+  bool ran_out_of_time = false;                  ///< likewise, by the question's limit in seconds
+  SearchOutcome search;                          ///< of the plans
+  bool took_all_gpu = false;                     ///< chosen since everything fits, not for its time
+  std::shared_ptr<const Workspaces> workspaces;  ///< for questions that follow this one
   Diagnostics notes;
 
   /// Whether a plan is chosen and no check of it failed.
@@ -69,9 +75,10 @@ struct PlanWatch {
 /// a choice that names no plan. That no plan keeps within the budget is an answer.
 [[nodiscard]] Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch = {});
 
-/// The step's time over budgets. Errors: as frontier's.
-[[nodiscard]] Result<std::vector<FrontierPoint>> frontier_of(const PlanQuestion& question,
-                                                             const PlanAnswer& answer,
-                                                             const PlanWatch& watch = {});
+/// The step's time over budgets, no longer than that of the answer's plans that may be taken
+/// unasked. It is searched for with as much effort and time as the plans were. Errors: as
+/// frontier's.
+[[nodiscard]] Result<Frontier> frontier_of(const PlanQuestion& question, const PlanAnswer& answer,
+                                           const PlanWatch& watch = {});
 
 }  // namespace stowage

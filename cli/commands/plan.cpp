@@ -32,24 +32,25 @@ Result<void> check_frontier_file(const PlanningRequest& request) {
   return OutputFile::open(request.frontier).map([](const OutputFile&) {});
 }
 
+/// Searches the frontier, while the user may interrupt it, and writes the points that were found.
 Result<void> write_frontier(const PlanningRequest& request, const PlanAnswer& found,
-                            Report& report) {
-  const auto points = frontier_of(request.question, found, {.is_cancelled = interrupted});
-  if (!points) return tl::unexpected(points.error());
+                            RenderedAnswer& shown) {
+  Result<Frontier> frontier;
+  {
+    const StoppableSearch search;
+    search.has_result();
+    frontier = frontier_of(request.question, found, {.is_cancelled = interrupted});
+  }
+  if (!frontier) return tl::unexpected(frontier.error());
+  add_frontier(*frontier, request.frontier, interrupted(), shown);
+  if (frontier->points.empty()) return {};
   auto file = OutputFile::open(request.frontier);
   if (!file) return tl::unexpected(std::move(file.error()));
   const PlanRequest& planned = found.request;
   const std::string title = fmt::format("{}, batch {}, on {}", planned.document.graph->model,
                                         planned.batch.samples, planned.card.name);
   const FrontierFormat format = frontier_format(request.frontier).value();
-  if (auto written = file->commit(frontier_text(*points, format, title)); !written) {
-    return tl::unexpected(std::move(written.error()));
-  }
-  report.json.emplace_back("frontier", request.frontier);
-  report.say(fmt::format("the step's time at {} budgets is written to {}", points->size(),
-                         request.frontier),
-             Tone::good);
-  return {};
+  return file->commit(frontier_text(frontier->points, format, title));
 }
 
 /// The plans, while the user sees how far it is and may interrupt.
@@ -97,16 +98,17 @@ Result<RenderedAnswer> run_planning(const PlanningRequest& request) {
   if (!file) return tl::unexpected(std::move(file.error()));
   const auto found = planned(request, progress);
   if (!found) return tl::unexpected(found.error());
-  auto shown = rendered(*found, request.question, request.typed, request.log_placement);
+  auto shown = rendered(*found, request.question, request.typed,
+                        {.log_placement = request.log_placement, .verbose = request.verbose});
   if (!shown || shown->exit_code == ExitCode::clean_no || !found->chosen) return shown;
   if (auto written =
           write_chosen(request, found->plans[*found->chosen], *std::move(file), shown->report);
       !written) {
     return tl::unexpected(std::move(written.error()));
   }
-  if (!request.frontier.empty() && !interrupted()) {
-    progress.now("planning at other budgets");
-    if (auto written = write_frontier(request, *found, shown->report); !written) {
+  if (!request.frontier.empty()) {
+    progress.now("planning at other budgets (Ctrl-C takes those so far)");
+    if (auto written = write_frontier(request, *found, *shown); !written) {
       return tl::unexpected(std::move(written.error()));
     }
   }

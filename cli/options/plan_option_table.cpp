@@ -10,8 +10,8 @@ std::vector<OptionSpec> plan_options() {
        .type = text,
        .group = planning,
        .value = "FILE",
-       .help = "a file that describes the CPU and its memory",
-       .default_note = "this machine"},
+       .help = "a file that describes the CPU and its memory; here: this machine's",
+       .default_note = "hosts/generic.yaml; with --calibration this machine's"},
       {.name = "host-memory",
        .type = size,
        .group = planning,
@@ -44,9 +44,11 @@ std::vector<OptionSpec> plan_options() {
        .type = choice,
        .group = planning,
        .value = "WHAT",
-       .help = "what the chosen plan has least of: the step's time, or bytes over PCIe",
-       .default_value = "time",
-       .choices = {"time", "pcie"}},
+       .help =
+           "what the chosen plan has least of: the step's time, or bytes over PCIe; auto: all on "
+           "the GPU where it fits, else time",
+       .default_value = "auto",
+       .choices = {"auto", "time", "pcie"}},
       {.name = "pin",
        .type = assignment,
        .group = planning,
@@ -75,14 +77,22 @@ std::vector<OptionSpec> plan_options() {
        .help = "where the result is written",
        .default_note = "nowhere",
        .short_name = 'o'},
+      {.name = "effort",
+       .type = integer,
+       .group = planning,
+       .value = "N",
+       .help = "up to how many times the usual work is searched with; more never finds less",
+       .default_value = "1",
+       .minimum = 1,
+       .maximum = 1024},
       {.name = "time-limit",
        .type = number,
        .group = planning,
        .value = "SECONDS",
-       .help = "limit of the search, which ends with the best plans so far and their "
-               "gaps; what would do where nothing fits, and each budget of a frontier, "
-               "is looked for as long again",
-       .default_value = "5",
+       .help = "stops the search by the clock, with the best plans so far and what was not tried: "
+               "they then depend on the machine; what would do where nothing fits, and a "
+               "frontier, is looked for as long again",
+       .default_note = "none: the search ends by --effort",
        .unit = "seconds",
        .minimum = 0.01,
        .maximum = 86400},
@@ -140,7 +150,7 @@ std::vector<OptionSpec> plan_options() {
       {.name = "verbose",
        .type = flag,
        .group = output,
-       .help = "list every row instead of folding the small ones into 'others'",
+       .help = "list every row instead of folding the small ones into 'others', and every bound",
        .short_name = 'v'},
   };
 }

@@ -52,6 +52,12 @@ Result<Levers> read_levers(const Arguments& arguments) {
   return failure(command_line_error(fmt::format("--placement: {}", why.message), why.hint));
 }
 
+Minimised read_minimised(const Arguments& arguments) {
+  const std::string what = text_or_empty(arguments, "minimize");
+  if (what == "pcie") return Minimised::pcie;
+  return what == "time" ? Minimised::time : Minimised::automatic;
+}
+
 /// What of a question for plans needs no card.
 Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
   auto step = read_step(arguments, executed_runtime);
@@ -70,8 +76,9 @@ Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
                       .host_memory = arguments.size("host-memory"),
                       .choice = text_or_empty(arguments, "choose"),
                       .levers = *levers,
-                      .least_pcie = arguments.text("minimize") == "pcie",
-                      .time_limit_seconds = *arguments.number("time-limit"),
+                      .minimised = read_minimised(arguments),
+                      .effort = static_cast<int>(arguments.integer("effort").value_or(1)),
+                      .time_limit_seconds = arguments.number("time-limit"),
                       .pins = *std::move(pins),
                       .run_on_host = arguments.flag("validate"),
                       .stowage_version = std::string(program_version)};
@@ -85,6 +92,7 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   PlanningRequest request{.question = *std::move(settings),
                           .frontier = text_or_empty(arguments, "frontier"),
                           .log_placement = arguments.flag("log-placement"),
+                          .verbose = arguments.flag("verbose"),
                           .output = text_or_empty(arguments, "output"),
                           .typed = arguments.typed()};
   PlanQuestion& question = request.question;

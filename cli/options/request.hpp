@@ -41,8 +41,9 @@ struct PlanningRequest {
   PlanQuestion question;
   std::string frontier;  ///< a file; empty: none
   bool log_placement = false;
-  std::string output;  ///< a file, "-" for stdout; empty: nowhere
-  TypedWords typed;    ///< to be repeated in advice
+  bool verbose = false;  ///< every bound
+  std::string output;    ///< a file, "-" for stdout; empty: nowhere
+  TypedWords typed;      ///< to be repeated in advice
 };
 
 struct ValidateRequest {

@@ -1,9 +1,11 @@
 #include "cli/report/plan_answer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,6 +82,20 @@ Json plan_json(const Plan& plan, const PlanProof& proof) {
                                                   {"cuda", to_string(proof.cuda)}}}};
 }
 
+double pcie_gap(const Plan& plan) {
+  const double bytes = static_cast<double>(pcie_bytes(plan).count());
+  const double least = static_cast<double>(plan.totals.pcie_lower_bound.count());
+  return bytes > 0 ? (bytes - least) / bytes : 0;
+}
+
+/// What the chosen plan has least of; "all_gpu": everything fits on the GPU, and nothing else was
+/// asked for.
+std::string_view minimised_word(const PlanAnswer& found, const PlanQuestion& question) {
+  if (question.minimised == Minimised::pcie) return "pcie";
+  return found.took_all_gpu ? "all_gpu" : "time";
+}
+
+/// Every gap.
 Table proposals(const std::vector<Plan>& plans) {
   Table table{.one_size_scale = true,
               .columns = {{"Step", "step_seconds"},
@@ -91,17 +107,55 @@ Table proposals(const std::vector<Plan>& plans) {
                           {"Pinned host", "host_peak_bytes"},
                           {"Pageable", "pageable_peak_bytes"},
                           {"Step gap", "step_gap"},
-                          {"Gap", "overhead_gap"},
+                          {"PCIe gap", "pcie_gap"},
+                          {"Cost gap", "overhead_gap"},
                           {"Plan", "name"}}};
   for (const Plan& plan : plans) {
     const PlanTotals& totals = plan.totals;
     table.rows.push_back(
         {{Duration{totals.step_seconds}, Duration{totals.all_gpu_step_seconds}, pcie_bytes(plan),
           totals.pcie_lower_bound, totals.arena, totals.arena_lower_bound, totals.host_peak,
-          totals.pageable_peak, share_or_none(totals.step_gap()), Share{totals.overhead_gap()},
-          plan.name}});
+          totals.pageable_peak, share_or_none(totals.step_gap()), Share{pcie_gap(plan)},
+          Share{totals.overhead_gap()}, plan.name}});
   }
   return table;
+}
+
+/// The gap of what was minimised alone.
+Table with_one_gap(const Table& all, Minimised minimised) {
+  constexpr std::string_view gaps[] = {"step_gap", "pcie_gap", "overhead_gap"};
+  const std::string_view kept = minimised == Minimised::pcie ? "pcie_gap" : "step_gap";
+  Table table{.one_size_scale = all.one_size_scale};
+  table.rows.resize(all.rows.size());
+  for (std::size_t i = 0; i < all.columns.size(); ++i) {
+    Column column = all.columns[i];
+    if (column.key != kept && std::ranges::find(gaps, column.key) != std::end(gaps)) continue;
+    if (column.key == kept) column.title = "Gap";
+    table.columns.push_back(std::move(column));
+    for (std::size_t row = 0; row < all.rows.size(); ++row) {
+      table.rows[row].cells.push_back(all.rows[row].cells[i]);
+    }
+  }
+  return table;
+}
+
+std::string_view legend(Minimised minimised, bool verbose) {
+  if (verbose) {
+    return "  Step: simulated, copies beside compute. Step gap: of the step, to a bound that none "
+           "of "
+           "this order\n  and batch is below. PCIe gap: of the bytes, to their bound. Cost gap: of "
+           "the "
+           "time that all lanes take\n  one after the other beyond that with everything on the "
+           "GPU, to "
+           "its own bound.";
+  }
+  if (minimised == Minimised::pcie) {
+    return "  Step: simulated, copies beside compute. Gap: of the bytes over PCIe, to a bound that "
+           "no "
+           "plan is below.";
+  }
+  return "  Step: simulated, copies beside compute. Gap: of the step, to a bound that none of this "
+         "order\n  and batch is below.";
 }
 
 std::string scope(const PlanRequest& request) {
@@ -132,7 +186,50 @@ void say_any_order(const PlanAnswer& found, Report& out) {
                   plan, format_bytes(peak.in_order), format_bytes(peak.at_most_in_any)));
 }
 
-Json::Object json_of(const PlanAnswer& found) {
+Json words_json(const std::vector<std::string>& words) {
+  Json::Array array;
+  for (const std::string& word : words) array.emplace_back(word);
+  return array;
+}
+
+Json search_json(const PlanAnswer& found, const PlanQuestion& question) {
+  const SearchOutcome& search = found.search;
+  Json stopped_by;
+  if (found.ran_out_of_time) stopped_by = "time_limit";
+  if (found.was_interrupted) stopped_by = "interrupt";
+  return Json::Object{{"effort", question.effort},
+                      {"work", search.spent.units},
+                      {"work_limit", search.limit.units},
+                      {"stopped_by", std::move(stopped_by)},
+                      {"untried", words_json(search.untried)},
+                      {"cut_short", words_json(search.cut_short)}};
+}
+
+/// What was not searched for, and why.
+void note_search(const PlanAnswer& found, const PlanQuestion& question, Report& out) {
+  const auto note = [&](Severity severity, std::string message) {
+    out.notes.push_back({.severity = severity, .message = in_options(std::move(message))});
+  };
+  const std::vector<std::string>& untried = found.search.untried;
+  const std::string names =
+      untried.empty() ? "" : fmt::format("; not tried: {}", fmt::join(untried, ", "));
+  const std::string_view results =
+      found.plans.empty() ? "no plan was found so far" : "these are the best plans so far";
+  if (found.was_interrupted) {
+    if (!found.plans.empty())
+      note(Severity::warning, fmt::format("interrupted: {}{}", results, names));
+  } else if (found.ran_out_of_time) {
+    note(Severity::warning,
+         fmt::format("stopped by `time_limit` {}: {}, which depend on this machine{}",
+                     *question.time_limit_seconds, results, names));
+  } else if (!untried.empty()) {
+    note(Severity::note,
+         fmt::format("the work of the search was spent{}; `effort` {} searches further", names,
+                     2 * question.effort));
+  }
+}
+
+Json::Object json_of(const PlanAnswer& found, const PlanQuestion& question) {
   const PlanRequest& request = found.request;
   Json::Array rows;
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
@@ -145,6 +242,8 @@ Json::Object json_of(const PlanAnswer& found) {
       {"verdict", found.has_valid_plan() ? "fits" : "does_not_fit"},
       {"plans", std::move(rows)},
       {"chosen", found.chosen ? Json(found.plans[*found.chosen].name) : Json()},
+      {"minimized", minimised_word(found, question)},
+      {"search", search_json(found, question)},
       {"budget_bytes", request.budget.bytes},
       {"device", Json::Object{{"name", request.card.name},
                               {"total_bytes", has_card ? Json(request.card.cuda_total) : Json()},
@@ -156,14 +255,11 @@ Json::Object json_of(const PlanAnswer& found) {
       {"settings", settings_json(step, request.batch.samples, to_string(step.lowering.kernels))}};
 }
 
-void say_plans(const PlanAnswer& found, Report& out) {
+void say_plans(const PlanAnswer& found, const PlanQuestion& question, bool verbose, Report& out) {
   out.say(scope(found.request));
   out.say("");
-  out.show(out.listing);
-  out.say(
-      "  Step: simulated, copies beside compute. Step gap: of the step, to a bound that none of "
-      "this "
-      "order and batch is below.\n  Gap: of the overhead without overlap, to its own bound.");
+  out.show(verbose ? out.listing : with_one_gap(out.listing, question.minimised));
+  out.say(std::string(legend(question.minimised, verbose)));
   for (const Plan& plan : found.plans) {
     out.say(fmt::format("  {}: {}", plan.name, plan_in_words(plan)));
     for (const std::string& remark : plan.remarks) {
@@ -191,6 +287,30 @@ void say_choice(const PlanAnswer& found, Report& out) {
           proof.host == Proof::failed ? Tone::bad : Tone::good);
 }
 
+/// Why the chosen plan was taken where neither it nor what is minimised was asked for; where
+/// everything is on the GPU, what is shorter.
+void say_why_chosen(const PlanAnswer& found, const PlanQuestion& question, Report& out) {
+  const bool is_automatic = question.choice.empty() && question.minimised == Minimised::automatic;
+  if (!is_automatic || !found.chosen) return;
+  if (!found.took_all_gpu) {
+    return out.say("  not everything fits on the GPU, so the shortest step is taken");
+  }
+  const double taken = found.plans[*found.chosen].totals.step_seconds;
+  const Plan* shortest = nullptr;
+  for (const Plan& plan : found.plans) {
+    if (plan.totals.step_seconds >= taken || !why_not_taken(plan, found.request.host).empty())
+      continue;
+    if (shortest != nullptr && plan.totals.step_seconds >= shortest->totals.step_seconds) continue;
+    shortest = &plan;
+  }
+  std::string text = "  everything fits on the GPU, so 'all-gpu' is taken";
+  if (shortest != nullptr) {
+    text += fmt::format("; `minimize` time takes '{}', whose step is {:.1f} % shorter",
+                        shortest->name, 100 * (1 - shortest->totals.step_seconds / taken));
+  }
+  out.say(in_options(std::move(text)));
+}
+
 /// A plan that fails a check outweighs that the search was interrupted.
 ExitCode exit_code_of(const PlanAnswer& found) {
   if (found.plans.empty()) {
@@ -211,44 +331,67 @@ Report interrupted_report(const PlanAnswer& found) {
   return report;
 }
 
-Report plans_report(const PlanAnswer& found) {
+Report plans_report(const PlanAnswer& found, const PlanQuestion& question, bool verbose) {
   const PlanRequest& request = found.request;
   const StepSummary step = summarise_step(request.document);
   Report out;
-  out.json = json_of(found);
+  out.json = json_of(found, question);
   out.listing = proposals(found.plans);
   out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch.samples),
                       to_string(step.lowering.kernels)),
           Tone::heading);
-  say_plans(found, out);
+  say_plans(found, question, verbose, out);
   say_any_order(found, out);
   say_choice(found, out);
+  say_why_chosen(found, question, out);
   return out;
 }
 
 }  // namespace
 
 Result<RenderedAnswer> rendered(const PlanAnswer& found, const PlanQuestion& question,
-                                const TypedWords& typed, bool log_placement) {
+                                const TypedWords& typed, const PlanDetail& detail) {
   RenderedAnswer answer{.exit_code = exit_code_of(found)};
   Report& out = answer.report;
   if (!found.plans.empty()) {
-    out = plans_report(found);
+    out = plans_report(found, question, detail.verbose);
   } else {
     out = found.was_interrupted ? interrupted_report(found) : no_plan_report(found);
+    out.json.emplace_back("search", search_json(found, question));
   }
   out.notes = found.notes;
-  if (found.was_interrupted && !found.plans.empty()) {
-    out.notes.push_back(
-        {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
-  }
-  if (log_placement && !found.plans.empty()) {
+  note_search(found, question, out);
+  if (detail.log_placement && !found.plans.empty()) {
     if (auto told = add_placement_log(found.plans[found.chosen.value_or(0)], out); !told) {
       return tl::unexpected(std::move(told.error()));
     }
   }
   add_what_would_do(found, question, typed, out);
   return answer;
+}
+
+void add_frontier(const Frontier& frontier, const std::string& path, bool was_interrupted,
+                  RenderedAnswer& answer) {
+  Report& report = answer.report;
+  const bool is_written = !frontier.points.empty();
+  report.json.emplace_back("frontier", is_written ? Json(path) : Json());
+  report.json.emplace_back("frontier_budgets_left_out", frontier.left_out);
+  if (is_written) {
+    report.say(fmt::format("the step's time at {} budget{} is written to {}",
+                           frontier.points.size(), frontier.points.size() == 1 ? "" : "s", path),
+               Tone::good);
+  } else {
+    report.say(fmt::format("{} is not written: there is no step at any budget", path), Tone::bad);
+  }
+  if (frontier.left_out > 0) {
+    report.notes.push_back(
+        {.severity = Severity::warning,
+         .message = in_options(fmt::format(
+             "{}: {} of the budgets of `frontier` were not searched",
+             was_interrupted ? "interrupted" : "stopped by `time_limit`", frontier.left_out))});
+  }
+  if (was_interrupted && answer.exit_code == ExitCode::yes)
+    answer.exit_code = ExitCode::interrupted;
 }
 
 }  // namespace stowage

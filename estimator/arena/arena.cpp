@@ -129,8 +129,10 @@ ArenaPacking pack_arena(std::span<const ArenaRequest> requests, const PackingOpt
     if (options.effort == 0 && blocks.count() > slow_orders) orders.resize(few_orders);
     if (!options.similar_offsets.empty())
       orders.insert(orders.begin(), order_of(made, options.similar_offsets));
-    placed = search_packing(blocks, orders, above(made.floor, options.target_peak),
-                            options.effort * work_per_effort);
+    SearchedPacking found = search_packing(blocks, orders, above(made.floor, options.target_peak),
+                                           options.effort * work_per_effort);
+    placed = std::move(found.placed);
+    packing.work = found.work;
   }
   packing.offsets.resize(requests.size());
   for (const auto& [request, offset] : made.below) packing.offsets[request] = offset;

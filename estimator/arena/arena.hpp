@@ -24,6 +24,7 @@ struct ArenaPacking {
   std::vector<Bytes> offsets;  ///< by request, multiples of the alignment
   Bytes peak;                  ///< max over requests of offset + rounded size
   Bytes lower_bound;           ///< the largest sum of live rounded sizes
+  std::int64_t work = 0;       ///< block comparisons that its search made, about
 };
 
 inline constexpr Bytes arena_alignment{256};

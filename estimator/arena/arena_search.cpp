@@ -10,8 +10,8 @@
 
 namespace stowage {
 
-BlockOffsets search_packing(const ArenaBlocks& blocks, std::span<const BlockOrder> orders,
-                            std::int64_t target_peak, std::int64_t work) {
+SearchedPacking search_packing(const ArenaBlocks& blocks, std::span<const BlockOrder> orders,
+                               std::int64_t target_peak, std::int64_t work) {
   if (blocks.count() == 0) return {};
   target_peak = std::max(target_peak, blocks.lower_bound);
   const BitTable overlaps = make_overlaps(blocks);
@@ -20,13 +20,15 @@ BlockOffsets search_packing(const ArenaBlocks& blocks, std::span<const BlockOrde
   for (const BlockOrder& order : orders) {
     const std::int64_t peak = fit.pack(order, best.peak - 1);
     if (peak < best.peak) best = {fit.offsets(), peak};
-    if (best.peak <= target_peak) return best;
+    if (best.peak <= target_peak) return {std::move(best), fit.work()};
   }
-  if (work <= 0) return best;
+  if (work <= 0) return {std::move(best), fit.work()};
   TreePacking packed = search_trees(blocks, overlaps, target_peak, work, std::move(best));
   target_peak = std::max(target_peak, packed.lowest);
-  if (packed.best.peak <= target_peak) return std::move(packed.best);
-  return reinsert_blocks(blocks, fit, std::move(packed.best), target_peak, work / 2);
+  if (packed.best.peak > target_peak) {
+    packed.best = reinsert_blocks(blocks, fit, std::move(packed.best), target_peak, work / 2);
+  }
+  return {std::move(packed.best), fit.work() + packed.work};
 }
 
 }  // namespace stowage

@@ -32,6 +32,7 @@ class CapacityAttempts {
   }
 
   [[nodiscard]] bool out_of_work() const { return work_ <= 0; }
+  [[nodiscard]] std::int64_t left() const { return work_; }
 
  private:
   const ArenaBlocks& blocks_;
@@ -69,7 +70,7 @@ RankingSearch search_rankings_in_turn(const ArenaBlocks& blocks, const BlockSect
 TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps,
                          std::int64_t target_peak, std::int64_t work, BlockOffsets best) {
   CapacityAttempts capacities(blocks, overlaps, work);
-  TreePacking result{std::move(best), blocks.lower_bound};
+  TreePacking result{std::move(best), blocks.lower_bound, 0};
   bool all_known = true;  // each capacity tried was decided: it has a packing, or it has none
   const auto attempt = [&](std::int64_t capacity, std::int64_t share) {
     const TreeOutcome outcome = capacities.attempt(capacity, share, result.best);
@@ -87,6 +88,7 @@ TreePacking search_trees(const ArenaBlocks& blocks, const BitTable& overlaps,
          !capacities.out_of_work()) {
     attempt(result.lowest + (result.best.peak - 1 - result.lowest) / 2, work / 10);
   }
+  result.work = work - capacities.left();
   return result;
 }
 

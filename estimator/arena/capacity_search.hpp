@@ -27,6 +27,7 @@ struct RankingSearch {
 struct TreePacking {
   BlockOffsets best;        ///< the packing given, or a better one
   std::int64_t lowest = 0;  ///< no packing has a smaller peak than this
+  std::int64_t work = 0;    ///< that was done
 };
 
 /// Tries capacities from `target_peak` (at least the lower bound) upwards, until one has a packing,

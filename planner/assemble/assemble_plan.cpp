@@ -68,13 +68,16 @@ void take_gpu_places(FittedSchedule& fitted, Plan& plan) {
   plan.totals.gpu_peak = gpu_peak(plan);
 }
 
-void take_host_places(const PlacedStep& placed, const CopySchedule& schedule, int effort,
-                      Plan& plan) {
+void take_host_places(const PlacedStep& placed, const CopySchedule& schedule,
+                      const AssemblyOptions& assembly, Plan& plan) {
   const HostClaims host = claim_host(placed, schedule);
   const PackingOptions options{
-      .alignment = arena_alignment, .effort = effort, .target_peak = Bytes()};
+      .alignment = arena_alignment, .effort = assembly.arena_effort, .target_peak = Bytes()};
   const ArenaPacking pinned = pack_arena(host.pinned.requests, options);
   const ArenaPacking pageable = pack_arena(host.pageable.requests, options);
+  if (assembly.work != nullptr) {
+    assembly.work->spend(work_of_packing(pinned) + work_of_packing(pageable));
+  }
   plan.in(pinned_memory) = residences(host.pinned, pinned);
   plan.in(pageable_memory) = residences(host.pageable, pageable);
   plan.totals.host_peak = pinned.peak;
@@ -94,7 +97,7 @@ Plan assemble_plan(const SizedStep& step, const ResidencyProblem& problem,
   take_gpu_places(*outcome.fitted, plan);
   take_windows(schedule, plan);
   take_transfers(placed, schedule, plan);
-  take_host_places(placed, schedule, options.arena_effort, plan);
+  take_host_places(placed, schedule, options, plan);
   plan.totals.step_seconds = placed.step_seconds(schedule);
   return plan;
 }

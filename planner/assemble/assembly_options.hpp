@@ -6,6 +6,7 @@
 
 #include "estimator/base/bytes.hpp"
 #include "planner/problem/gpu_budget.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -27,6 +28,7 @@ struct AssemblyOptions {
   /// A packing of what the placement keeps, within the budget: an offset for each request of
   /// kept_claims (arena_claims.hpp). Empty: it is still to be packed.
   std::span<const Bytes> kept = {};
+  WorkBudget* work = nullptr;  ///< charged for schedules and packings, which it does not end
 };
 
 }  // namespace stowage

@@ -76,7 +76,7 @@ class WindowMaker {
     }
     std::vector<Touch> touches = item.touches;
     for (const std::int32_t step : extra) touches.push_back({step, true, false});
-    std::ranges::sort(touches, {}, &Touch::step);
+    std::ranges::stable_sort(touches, {}, &Touch::step);
     return touches;
   }
 

@@ -43,6 +43,10 @@ CopySchedule scheduled(const PlacedStep& placed, CopyRoom room) {
                         std::move(room));
 }
 
+void charge(WorkBudget* work, std::int64_t units) {
+  if (work != nullptr) work->spend(units);
+}
+
 /// A round takes from a millisecond for a hundred steps to a tenth of a second for ten thousand.
 int rounds_for(std::int32_t steps) { return steps < few_steps ? 12 : steps < many_steps ? 8 : 5; }
 
@@ -70,13 +74,13 @@ class ScheduleFitting {
       : placed_(placed), options_(options), room_(room_by_sums(placed, options.budget)) {}
 
   ScheduleOutcome run() && {
-    CopySchedule widest = scheduled(placed_, room_);
+    CopySchedule widest = schedule(room_);
     if (!options_.budget.is_limited()) return pack_without_limit(std::move(widest));
     const double least = placed_.step_seconds(widest);
     if (least >= options_.longest_step) return {std::nullopt, unlimited_arena};
     const ArenaClaims kept = kept_claims(placed_);
     if (const auto arena = pack_kept(kept)) return {std::nullopt, *arena};
-    take(scheduled(placed_, room_by_places(kept, kept_)), kept_);
+    take(schedule(room_by_places(kept, kept_)), kept_);
     if (options_.budget.fits(kept_.peak) && options_.widens) {
       widen(std::move(widest), least);
       use_free_places(kept);
@@ -87,6 +91,11 @@ class ScheduleFitting {
 
  private:
   static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
+  [[nodiscard]] CopySchedule schedule(CopyRoom room) const {
+    charge(options_.work, work_of_schedule(placed_));
+    return scheduled(placed_, std::move(room));
+  }
 
   void take(CopySchedule schedule, ArenaPacking packing) {
     best_seconds_ = placed_.step_seconds(schedule);
@@ -105,12 +114,14 @@ class ScheduleFitting {
 
   [[nodiscard]] ArenaPacking pack(const ArenaClaims& claims, int effort,
                                   std::span<const Bytes> near = {}) const {
-    return pack_arena(
-        claims.requests,
-        {.alignment = arena_alignment,
-         .effort = effort,
-         .target_peak = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
-         .similar_offsets = near});
+    ArenaPacking packing =
+        pack_arena(claims.requests,
+                   {.alignment = arena_alignment,
+                    .effort = effort,
+                    .target_peak = options_.budget.is_limited() ? options_.budget.bytes : Bytes(),
+                    .similar_offsets = near});
+    charge(options_.work, work_of_packing(packing));
+    return packing;
   }
 
   /// Packs what the placement keeps, without copies in flight. If a bound says that it cannot fit,
@@ -141,7 +152,7 @@ class ScheduleFitting {
     for (const std::int64_t share : narrower_for(placed_.steps())) {
       CopyRoom room = room_;
       room.limit = options_.budget.sixty_fourths(share).bytes;
-      CopySchedule narrower = scheduled(placed_, std::move(room));
+      CopySchedule narrower = this->schedule(std::move(room));
       const double longer = placed_.step_seconds(narrower);
       if (packed(std::move(narrower), longer).is_done) break;
     }
@@ -155,7 +166,7 @@ class ScheduleFitting {
       if (!is_progress) doublings = std::min(doublings + 1, most_doublings);
       least_excess = std::min(least_excess, excess);
       reduce_room(now.claims, now.packing, std::int64_t{1} << doublings, room);
-      schedule = scheduled(placed_, room);
+      schedule = this->schedule(room);
       seconds = placed_.step_seconds(schedule);
       now = packed(std::move(schedule), seconds);
       if (now.is_done) return;
@@ -198,8 +209,8 @@ class ScheduleFitting {
 
   /// Lets copies in flight use the holes of the packing as well.
   void use_free_places(const ArenaClaims& kept) {
-    CopySchedule schedule = scheduled(placed_, room_by_places(kept, best_.packing));
-    if (placed_.step_seconds(schedule) < best_seconds_) take(std::move(schedule), best_.packing);
+    CopySchedule found = schedule(room_by_places(kept, best_.packing));
+    if (placed_.step_seconds(found) < best_seconds_) take(std::move(found), best_.packing);
   }
 
   /// The memory for copies at the offsets of `packing`. `kept`: the requests without copies in
@@ -233,6 +244,18 @@ class ScheduleFitting {
 
 ScheduleOutcome fit_schedule(const PlacedStep& placed, const AssemblyOptions& options) {
   return ScheduleFitting(placed, options).run();
+}
+
+std::int64_t work_of_schedule(const PlacedStep& placed) {
+  std::size_t touches = 0;
+  for (const Item& item : placed.problem.items) touches += item.touches.size();
+  return 5 + static_cast<std::int64_t>(placed.problem.operations.size() + touches) / 5;
+}
+
+std::int64_t work_of_packing(const ArenaPacking& packing) {
+  constexpr std::int64_t comparisons_a_unit = 800;
+  const auto blocks = static_cast<std::int64_t>(packing.offsets.size());
+  return blocks + packing.work / comparisons_a_unit;
 }
 
 CopySchedule widest_schedule(const PlacedStep& placed, GpuBudget budget) {

@@ -7,6 +7,7 @@
 // shorter.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "planner/assemble/arena_claims.hpp"
@@ -29,6 +30,10 @@ struct ScheduleOutcome {
 /// Deterministic.
 [[nodiscard]] ScheduleOutcome fit_schedule(const PlacedStep& placed,
                                            const AssemblyOptions& options);
+
+/// The work (work_budget.hpp) of a schedule with its simulation, and of a packing.
+[[nodiscard]] std::int64_t work_of_schedule(const PlacedStep& placed);
+[[nodiscard]] std::int64_t work_of_packing(const ArenaPacking& packing);
 
 /// The schedule in which copies have all the memory that the live sums leave within the budget,
 /// whether it packs or not. A schedule that packs hardly ever has a shorter step.

@@ -8,6 +8,8 @@
 namespace stowage {
 namespace {
 
+constexpr std::int64_t comparisons_a_unit = 800;  // of work (work_budget.hpp)
+
 /// About the number of comparisons of pack_arena: its searches, and its orders by the square of the
 /// blocks.
 std::int64_t packing_work(std::size_t blocks) {
@@ -22,8 +24,10 @@ class EvictionPacking {
     cost_packed_ = blocks_.cost_seconds();
   }
 
+  [[nodiscard]] std::int64_t work() const { return blocks_.work() + packed_work_; }
+
   std::optional<PackedStep> run() {
-    while (blocks_.work() + packed_work_ <= of_.work) {
+    while (work() <= of_.work) {
       if (blocks_.cost_seconds() >= of_.cost_limit) return std::nullopt;
       const auto next = blocks_.largest_without_place();
       if (!next) return result();
@@ -85,7 +89,10 @@ class EvictionPacking {
 }  // namespace
 
 std::optional<PackedStep> pack_by_eviction(const EvictionRequest& of) {
-  return EvictionPacking(of).run();
+  EvictionPacking packing(of);
+  auto packed = packing.run();
+  if (of.charged != nullptr) of.charged->spend(packing.work() / comparisons_a_unit);
+  return packed;
 }
 
 }  // namespace stowage

@@ -17,6 +17,7 @@
 #include "planner/assemble/packed_step.hpp"
 #include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -26,8 +27,9 @@ struct EvictionRequest {
   const Placement& placement;
   std::span<const Bytes> offsets;  ///< of a packing: one for each request of its kept_claims
   GpuBudget budget;
-  double cost_limit = 0;  ///< seconds: a placement that costs as much is of no use
-  std::int64_t work = 0;  ///< about so many comparisons of blocks
+  double cost_limit = 0;          ///< seconds: a placement that costs as much is of no use
+  std::int64_t work = 0;          ///< about so many comparisons of blocks
+  WorkBudget* charged = nullptr;  ///< for the comparisons that were made
 };
 
 /// None: nothing cheaper than `cost_limit` was found. Deterministic. Preconditions: `problem` is

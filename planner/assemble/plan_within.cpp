@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "estimator/base/parallel.hpp"
 #include "planner/assemble/arena_claims.hpp"
 #include "planner/assemble/assemble_plan.hpp"
+#include "planner/assemble/fit_schedule.hpp"
 #include "planner/assemble/fitting_effort.hpp"
 #include "planner/assemble/fitting_node.hpp"
 #include "planner/assemble/lower_limits.hpp"
@@ -45,8 +45,10 @@ class Fitting {
         objective_(objective),
         timing_(timing),
         options_(options),
+        work_(options.work != nullptr ? *options.work : unlimited_),
         effort_(effort_for(step.graph->nodes.size(), !options.branches)) {
     options_.most_others = effort_.others;
+    options_.work = &work_;
   }
 
   Result<FittedPlan> run() && {
@@ -64,7 +66,7 @@ class Fitting {
           format_bytes(smallest_arena_), format_bytes(options_.budget.bytes),
           arena_alignment.count(), format_bytes(memory_floor(objective_).bytes)));
     }
-    AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_};
+    AssemblyOptions assembly{.budget = options_.budget, .kept = offsets_, .work = &work_};
     if (is_cancelled()) assembly.arena_effort = 0;  // any schedule will do
     best_.plan = assemble_plan(step_, timing_, best_.placement, assembly);
     best_.at_budget = cost_ <= solution->evaluation.cost_seconds;
@@ -101,9 +103,10 @@ class Fitting {
       const auto& [cost, placement] = cheapest[i];
       if (is_over() || (has_plan_ && (!loses_much() || cost >= cost_))) return;
       const PlacedStep placed(step_, timing_, *placement);
-      evict(*placement, pack_arena(kept_claims(placed).requests,
-                                   {.effort = 1, .target_peak = options_.budget.bytes})
-                            .offsets);
+      const ArenaPacking packing = pack_arena(kept_claims(placed).requests,
+                                              {.effort = 1, .target_peak = options_.budget.bytes});
+      work_.spend(work_of_packing(packing));
+      evict(*placement, packing.offsets);
     }
   }
 
@@ -117,7 +120,8 @@ class Fitting {
                                     .offsets = offsets,
                                     .budget = options_.budget,
                                     .cost_limit = cost_limit,
-                                    .work = eviction_work});
+                                    .work = eviction_work,
+                                    .charged = &work_});
     if (!packed || (has_plan_ && packed->cost_seconds >= cost_)) return;
     take(*std::move(packed));
   }
@@ -139,7 +143,13 @@ class Fitting {
         }
       }
       std::vector<FittingNodePtr> solved(now.size());
-      for_each_index(now.size(), [&](std::size_t i) { solved[i] = solved_node(*now[i]); });
+      {
+        std::deque<WorkBudget> parts;
+        for (std::size_t i = 0; i < now.size(); ++i) parts.emplace_back(work_, left_for_a_solve());
+        for_each_index(now.size(),
+                       [&](std::size_t i) { solved[i] = solved_within(*now[i], parts[i]); });
+        solves_ += static_cast<int>(now.size());
+      }
       std::erase(solved, nullptr);
       const FittingNodePtr best = best_way(solved);
       for (const FittingNodePtr& node : solved) {
@@ -221,15 +231,25 @@ class Fitting {
 
   /// Solves within the limits of a node. Null: there is no solution.
   FittingNodePtr solved_node(const FittingNode& node, bool branches = false) {
+    WorkBudget part(work_, left_for_a_solve());
+    ++solves_;
+    return solved_within(node, part, branches);
+  }
+
+  /// What is left, or a tenth of all: a solve finds something in that.
+  [[nodiscard]] Work left_for_a_solve() const {
+    return std::max(work_.left(), 0.1 * work_.limit());
+  }
+
+  FittingNodePtr solved_within(const FittingNode& node, WorkBudget& part,
+                               bool branches = false) const {
     SolveOptions attempt = options_;
     attempt.limits = node.limits;
     attempt.branches = branches || effort_.branches;
     attempt.most_others = 0;
     attempt.starts = {best_.solution.placement};
     if (has_plan_) attempt.starts.push_back(best_.placement);
-    attempt.time_limit_seconds =
-        std::max(options_.time_limit_seconds - seconds(), options_.time_limit_seconds / 10);
-    ++solves_;
+    attempt.work = &part;
     auto solution = solve(objective_, attempt);
     if (!solution) return nullptr;
     FittingNode found = node;
@@ -279,6 +299,7 @@ class Fitting {
     ArenaPacking packing = pack_arena(
         kept.requests, {.effort = is_hopeless ? 0 : effort, .target_peak = options_.budget.bytes});
     overflow.arena = packing.peak;
+    work_.spend(work_of_packing(packing));
     if (options_.budget.fits(overflow.arena)) {
       take({placement, std::move(packing.offsets), evaluation.cost_seconds});
       return std::nullopt;
@@ -312,28 +333,24 @@ class Fitting {
   [[nodiscard]] bool loses_much() const { return has_plan_ && lost() > much_lost; }
   /// Whether the plan costs so little more than the solution that no other is searched for.
   [[nodiscard]] bool is_close() const { return has_plan_ && lost() <= close_enough; }
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  [[nodiscard]] bool is_over() const {
-    return is_cancelled() || seconds() >= options_.time_limit_seconds;
-  }
+  [[nodiscard]] bool is_over() const { return work_.is_over(); }
   /// Whether the search may end. Without a plan it goes on.
   [[nodiscard]] bool is_done() const { return has_plan_ && (is_close() || is_over()); }
-  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+  [[nodiscard]] bool is_cancelled() const { return work_.is_cancelled(); }
 
   const SizedStep& step_;
   const ResidencyProblem& objective_;
   const ResidencyProblem& timing_;
   SolveOptions options_;
+  WorkBudget unlimited_;
+  WorkBudget& work_;
   FittingEffort effort_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   FittedPlan best_;
   std::vector<Bytes> offsets_;  // of what the placement keeps
   double cost_ = 0;
   bool has_plan_ = false;
   std::optional<FittingNode> limits_of_plan_;  // where the plan was found within lower limits
-  std::atomic<int> solves_ = 1;
+  int solves_ = 1;
   int numbered_ = 0;
   std::priority_queue<FittingNodePtr, std::vector<FittingNodePtr>, CheapestFirst> open_;
   std::vector<Rejected> rejected_;

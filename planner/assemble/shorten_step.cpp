@@ -1,8 +1,8 @@
 #include "planner/assemble/shorten_step.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -25,8 +25,9 @@ namespace {
 // only for a shorter step.
 constexpr std::size_t most_assembled_nodes = 40'000;
 constexpr std::int64_t mixed_filled = 62;  // 64ths of the budget for a mixture of two placements
-constexpr int most_late = 2;               // assembled although the time is over
-constexpr double proposing_share = 0.75;   // of the time; the rest is for assembling
+constexpr int most_late = 2;               // assembled although the work is over
+constexpr double proposing_share = 0.75;   // of the work; the rest is for assembling
+constexpr std::size_t solved_at_once = 2;  // on any machine, so that the same ones are solved
 constexpr double short_enough = 1.01;      // times the bound, or the step with unlimited memory
 
 constexpr std::int64_t stall_search_filled[] = {64, 62, 60};  // 64ths of the budget
@@ -62,13 +63,18 @@ class Shortening {
         problem_(problem),
         options_(options),
         target_(target),
+        work_(options.work != nullptr ? *options.work : unlimited_),
         best_(std::move(plan)),
         seen_{best_.placement} {}
 
   FittedPlan run() && {
     if (left_ < 2) return std::move(best_);
-    propose();
-    is_proposing_ = false;
+    {
+      WorkBudget proposing(work_, proposing_share * work_.left());
+      now_ = &proposing;
+      propose();
+      now_ = &work_;
+    }
     assemble_candidates();
     return std::move(best_);
   }
@@ -83,15 +89,16 @@ class Shortening {
 
   void propose() {
     if (target_.most_variations >= all_variations) {
-      add_candidates(std::size(swap_policies), always, [&](std::size_t i) {
+      add_candidates(std::size(swap_policies), always, [&](std::size_t i, WorkBudget&) {
         return placed_by(swap_policies[i], step_, problem_, options_.budget);
       });
       for (Candidate& candidate : candidates_) candidate.by_rule = true;
     }
     const std::size_t count = std::min(target_.most_variations, std::size(variations));
-    for (std::size_t i = 0; i < count && !is_done() && !is_over(); i += thread_count()) {
-      add_candidates(std::min(count - i, thread_count()), until_done,
-                     [&](std::size_t k) { return solved_by(variations[i + k]); });
+    for (std::size_t i = 0; i < count && !is_done() && !is_over(); i += solved_at_once) {
+      add_candidates(
+          std::min(count - i, solved_at_once), until_done,
+          [&](std::size_t k, WorkBudget& part) { return solved_by(variations[i + k], part); });
     }
     if (target_.most_variations < all_variations || is_done() || is_over()) return;
     add_mixtures();
@@ -102,13 +109,13 @@ class Shortening {
   /// step, at the budget and at less, which is easier to pack.
   void add_stall_searches() {
     const StallSearchOptions options{.budget = options_.budget,
-                                     .most_moves = moves_for(problem_.operations.size()),
-                                     .stop = [this] { return is_over(); }};
+                                     .most_moves = moves_for(problem_.operations.size())};
     add_candidates(std::size(stall_search_filled), always,
-                   [&](std::size_t i) -> std::optional<Placement> {
+                   [&](std::size_t i, WorkBudget& part) -> std::optional<Placement> {
                      StallSearchOptions within = options;
+                     within.work = &part;
                      within.budget = options_.budget.sixty_fourths(stall_search_filled[i]);
-                     const Placement* start = shortest_start(within.budget);
+                     const Placement* start = shortest_start(within.budget, part);
                      if (start == nullptr) return std::nullopt;
                      return reduce_stalls(step_, problem_, *start, within);
                    });
@@ -116,12 +123,14 @@ class Shortening {
 
   /// The placement with the shortest simulated step among all that keep within a budget; null: none
   /// does.
-  [[nodiscard]] const Placement* shortest_start(GpuBudget budget) const {
+  [[nodiscard]] const Placement* shortest_start(GpuBudget budget, WorkBudget& part) const {
     const Placement* best = nullptr;
     double least = std::numeric_limits<double>::infinity();
     const auto look_at = [&](const Placement& placement) {
       if (!budget.fits(evaluate(problem_, placement).peak)) return;
-      const double seconds = widest_step_seconds(PlacedStep(step_, problem_, placement), budget);
+      const PlacedStep placed(step_, problem_, placement);
+      part.spend(work_of_schedule(placed));
+      const double seconds = widest_step_seconds(placed, budget);
       if (seconds >= least) return;
       least = seconds;
       best = &placement;
@@ -150,49 +159,50 @@ class Shortening {
                                                    target_.all_gpu_seconds);
   }
   [[nodiscard]] bool is_done() const { return is_short_enough(best_step()); }
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
-  [[nodiscard]] bool is_late() const {
-    const double limit = options_.time_limit_seconds * (is_proposing_ ? proposing_share : 1);
-    return is_cancelled() || seconds() > limit;
-  }
+  [[nodiscard]] bool is_cancelled() const { return work_.is_cancelled(); }
+  [[nodiscard]] bool is_late() const { return now_->is_over(); }
   [[nodiscard]] bool is_over() const { return left_ == 0 || is_late(); }
 
-  enum When : std::uint8_t { always, until_done };  ///< always: even when the time is over
-  /// Adds placements that are made in parallel, in their order, as if one were made after the
-  /// other.
-  void add_candidates(std::size_t count, When when,
-                      const std::function<std::optional<Placement>(std::size_t)>& placement) {
+  enum When : std::uint8_t { always, until_done };  ///< always: even when the work is over
+  using MakePlacement = std::function<std::optional<Placement>(std::size_t, WorkBudget&)>;
+  /// Adds placements that are made in parallel, with an equal part of the work each, in their
+  /// order.
+  void add_candidates(std::size_t count, When when, const MakePlacement& placement) {
     std::vector<std::optional<Candidate>> candidates(count);
-    for_each_index(count, [&](std::size_t i) {
-      if (when == always ? is_cancelled() : is_over()) return;
-      if (auto placed = placement(i)) candidates[i] = candidate_of(*std::move(placed));
-    });
+    {
+      std::deque<WorkBudget> parts = equal_parts(*now_, count, 1.0 / static_cast<double>(count));
+      for_each_index(count, [&](std::size_t i) {
+        if (when == always ? is_cancelled() : is_over()) return;
+        if (auto placed = placement(i, parts[i])) {
+          candidates[i] = candidate_of(*std::move(placed), parts[i]);
+        }
+      });
+    }
     for (std::optional<Candidate>& candidate : candidates) {
-      if (when == until_done && (is_over() || is_done())) return;
+      if (when == until_done && is_done()) return;
       if (candidate) take(*std::move(candidate));
     }
   }
 
   /// Simulates a placement. None: its busiest lane alone takes longer than the best step.
-  [[nodiscard]] std::optional<Candidate> candidate_of(Placement placement) const {
+  [[nodiscard]] std::optional<Candidate> candidate_of(Placement placement, WorkBudget& part) const {
     if (busiest_lane(evaluate(problem_, placement)) >= best_step()) return std::nullopt;
-    const double least =
-        widest_step_seconds(PlacedStep(step_, problem_, placement), options_.budget);
+    const PlacedStep placed(step_, problem_, placement);
+    part.spend(work_of_schedule(placed));
+    const double least = widest_step_seconds(placed, options_.budget);
     return Candidate{least, std::move(placement)};
   }
 
-  [[nodiscard]] std::optional<Placement> solved_by(const Variation& variation) const {
+  [[nodiscard]] std::optional<Placement> solved_by(const Variation& variation,
+                                                   WorkBudget& part) const {
     SolveOptions options = options_;
+    options.work = &part;
     options.branches = false;
     options.most_others = 0;
     if (variation.filled < 64) {
       const GpuBudget filled = options.budget.sixty_fourths(variation.filled);
       options.limits = filled.step_limits(problem_.operations.size());
     }
-    options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     const LaneWeights weights =
         variation.balanced ? with_all_lanes(target_.balance.weights) : LaneWeights{};
     if (variation.window == 0) {
@@ -208,14 +218,14 @@ class Shortening {
   }
 
   /// A placement with more or less on the CPU than the weights that balance the lanes give.
-  [[nodiscard]] std::optional<Placement> with_cpu_at(double price) const {
+  [[nodiscard]] std::optional<Placement> with_cpu_at(double price, WorkBudget& part) const {
     SolveOptions options = options_;
+    options.work = &part;
     options.branches = false;
     options.most_others = 0;
     // Streamed weights need memory before they are used.
     options.limits =
         options.budget.sixty_fourths(mixed_filled).step_limits(problem_.operations.size());
-    options.time_limit_seconds = std::max(options_.time_limit_seconds - seconds(), 0.1);
     LaneWeights weights = with_all_lanes(target_.balance.weights);
     weights.cpu = std::min(1.0, weights.cpu * price);
     auto solution = solve(weighted(problem_, weights), options);
@@ -225,8 +235,12 @@ class Shortening {
 
   void add_mixtures() {
     std::optional<Placement> few, many;
-    for_each_index(
-        2, [&](std::size_t i) { (i == 0 ? few : many) = with_cpu_at(i == 0 ? 1.25 : 0.8); });
+    {
+      std::deque<WorkBudget> parts = equal_parts(*now_, 2, 0.5);
+      for_each_index(2, [&](std::size_t i) {
+        (i == 0 ? few : many) = with_cpu_at(i == 0 ? 1.25 : 0.8, parts[i]);
+      });
+    }
     if (!few || !many || few->device == many->device) return;
     constexpr int coarse = 32;
     double best_share = 0, least = std::numeric_limits<double>::infinity();
@@ -242,7 +256,7 @@ class Shortening {
     for (const int parts : {16, 32, 64}) {
       for (const double more : {0.0, -0.1, 0.1}) mixtures.push_back({best_share + more, parts});
     }
-    add_candidates(mixtures.size(), always, [&](std::size_t i) {
+    add_candidates(mixtures.size(), always, [&](std::size_t i, WorkBudget&) {
       return mixed_placement(problem_, *many, *few, mixtures[i]);
     });
   }
@@ -259,9 +273,9 @@ class Shortening {
   void assemble(Candidate candidate) {
     if (left_ > 0) --left_;
     Placement& placement = candidate.placement;
-    Plan plan =
-        assemble_plan(step_, problem_, placement,
-                      {.budget = options_.budget, .must_fit = true, .longest_step = best_step()});
+    Plan plan = assemble_plan(
+        step_, problem_, placement,
+        {.budget = options_.budget, .must_fit = true, .longest_step = best_step(), .work = now_});
     if (!options_.budget.fits(plan.totals.arena) || plan.totals.step_seconds >= best_step()) return;
     if (target_.accepts && !target_.accepts(plan.totals)) return;
     best_.plan = std::move(plan);
@@ -273,12 +287,13 @@ class Shortening {
   const ResidencyProblem& problem_;
   const SolveOptions& options_;
   const StepTarget& target_;
+  WorkBudget unlimited_;
+  WorkBudget& work_;
+  WorkBudget* now_ = &work_;  // proposing: a part of it
   FittedPlan best_;
   std::vector<Placement> seen_;
   std::vector<Candidate> candidates_;
-  bool is_proposing_ = true;
   std::size_t left_ = most_assembled_nodes / std::max<std::size_t>(problem_.operations.size(), 1);
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 static_assert(std::size(variations) == all_variations);

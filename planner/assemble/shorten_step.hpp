@@ -28,8 +28,8 @@ struct StepTarget {
 
 /// `plan` or a plan with a shorter step, whose `at_budget` then says that its placement is not the
 /// cheapest one. The rules are always tried. The rest ends early where the step is within a
-/// hundredth of the bound or of the step with unlimited memory, and once `options` are cancelled or
-/// their time is over. `problem` is make_problem's of `step`.
+/// hundredth of the bound or of the step with unlimited memory, and once the work of
+/// `options` is over. `problem` is make_problem's of `step`.
 [[nodiscard]] FittedPlan shorten_step(const SizedStep& step, const ResidencyProblem& problem,
                                       const SolveOptions& options, const StepTarget& target,
                                       FittedPlan plan);

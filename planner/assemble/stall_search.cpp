@@ -108,7 +108,11 @@ class StallSearch {
  public:
   StallSearch(const SizedStep& step, const ResidencyProblem& problem, Placement start,
               const StallSearchOptions& options)
-      : step_(step), problem_(problem), options_(options), best_(std::move(start)) {
+      : step_(step),
+        problem_(problem),
+        options_(options),
+        work_(options.work != nullptr ? *options.work : unlimited_),
+        best_(std::move(start)) {
     for (std::size_t i = 0; i < problem.items.size(); ++i) {
       item_of_[problem.storage_of[i]] = static_cast<std::int32_t>(i);
     }
@@ -130,12 +134,14 @@ class StallSearch {
     const CutModel model =
         make_cut_model(priced, options_.budget.step_limits(problem_.operations.size()));
     const PlacementIndex index(model);
-    const std::function<bool()> never = [] { return false; };
+    work_.spend(work_of_schedule(placed));
     for (const std::int32_t gap : gaps_of_awaited_copies(now, waits, index)) {
-      if (moves_ == options_.most_moves || (options_.stop && options_.stop())) return false;
+      if (moves_ == options_.most_moves || work_.is_over()) return false;
       ++moves_;
-      PlacementSearch search(model, index, best_, {}, 0, never);
+      WorkBudget uncut;  // a move is finished once it is begun
+      PlacementSearch search(model, index, best_, {}, 0, uncut);
       if (!search.flip_gap(gap)) continue;
+      work_.spend(uncut.spent().units + work_of_schedule(placed));
       Placement flipped = search.state().placement();
       const double seconds =
           widest_step_seconds(PlacedStep(step_, problem_, flipped), options_.budget);
@@ -206,6 +212,8 @@ class StallSearch {
   const SizedStep& step_;
   const ResidencyProblem& problem_;
   const StallSearchOptions& options_;
+  WorkBudget unlimited_;
+  WorkBudget& work_;
   Placement best_;
   std::map<StorageId, std::int32_t> item_of_;
   int moves_ = 0;

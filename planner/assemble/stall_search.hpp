@@ -6,22 +6,21 @@
 // its lane. A change that shortens the simulated step is kept, until no change does.
 #pragma once
 
-#include <functional>
-
 #include "planner/assemble/placed_step.hpp"
 #include "planner/problem/gpu_budget.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
 struct StallSearchOptions {
   GpuBudget budget;
-  int most_moves = 200;             ///< changes tried: each is scheduled and simulated
-  std::function<bool()> stop = {};  ///< polled before each change
+  int most_moves = 200;        ///< changes tried: each is scheduled and simulated
+  WorkBudget* work = nullptr;  ///< no change is tried once it is over; null: no limit
 };
 
 /// A placement with a shorter step, by a simulation whose copies need not pack; `start` if none is
 /// found. Preconditions: `start` keeps within the budget; `problem` is make_problem's of `step`.
-/// Deterministic unless `stop` ends it.
+/// Deterministic.
 [[nodiscard]] Placement reduce_stalls(const SizedStep& step, const ResidencyProblem& problem,
                                       Placement start, const StallSearchOptions& options);
 

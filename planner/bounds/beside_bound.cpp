@@ -75,9 +75,9 @@ double beside_bound(const BoundProblem& problem, std::int32_t node, double downl
     const double up = after < item.touches.size() ? item.upload : 0;
     away.push_back({bytes, downloads * down + uploads * up});
   }
-  std::ranges::sort(away, [](const AwayItem& a, const AwayItem& b) {
-    return a.cost * b.bytes < b.cost * a.bytes;
-  });
+  // Stable, so that the sum has one order where items are equal.
+  std::ranges::stable_sort(
+      away, {}, [](const AwayItem& item) { return item.cost / std::max(item.bytes, 1.0); });
   for (const AwayItem& item : away) {
     if (excess <= 0) break;
     if (item.bytes > 0) seconds += (1 - cpu) * std::min(1.0, excess / item.bytes) * item.cost;

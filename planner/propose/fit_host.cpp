@@ -92,7 +92,9 @@ class HostFitting {
   FittedPlan plan() && { return std::move(plan_); }
 
  private:
-  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+  [[nodiscard]] bool is_cancelled() const {
+    return options_.work != nullptr && options_.work->is_cancelled();
+  }
 
   [[nodiscard]] HostLimits limits_of(const Plan& plan, const Placement& placement) const {
     return limits_for(host_, host_use(problem_, placement), plan.totals);
@@ -100,7 +102,8 @@ class HostFitting {
 
   /// Assembles a placement and keeps it if it is better. False: it does not pack.
   bool assemble(const Placement& placement) {
-    AssemblyOptions assembly{.budget = options_.budget, .must_fit = true, .widens = false};
+    AssemblyOptions assembly{
+        .budget = options_.budget, .must_fit = true, .widens = false, .work = options_.work};
     Plan narrow = assemble_plan(step_, problem_, placement, assembly);
     if (!options_.budget.fits(narrow.totals.arena)) return false;
     assembly.widens = true;

@@ -72,12 +72,9 @@ class LeastBudgetSearch {
 
   /// The totals that recomputation reaches at this budget, searched as in recompute_trials.
   [[nodiscard]] std::optional<PlanTotals> recomputed_within(GpuBudget budget) const {
-    const auto points = choose_recomputation(whole_.step, planning_.rates,
-                                             {.budget = budget,
-                                              .pins = whole_.pins,
-                                              .swapped = {0},
-                                              .time_limit_seconds = planning_.seconds_left(),
-                                              .stop = planning_.options.cancelled});
+    const auto points = choose_recomputation(
+        whole_.step, planning_.rates,
+        {.budget = budget, .pins = whole_.pins, .swapped = {0}, .work = &planning_.work});
     for (const RecomputePoint& point : points) {
       auto rewritten = with_recomputation(*whole_.step.graph, point.values);
       if (!rewritten) continue;

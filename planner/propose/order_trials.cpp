@@ -10,7 +10,9 @@
 namespace stowage {
 namespace {
 
-constexpr double ordering_share = 0.7;  // of the time that is left stays for what comes after
+constexpr double ordering_share = 0.5;  // of the work that is left
+// A round orders up to three windows of 48 nodes by up to 400 sets at a level.
+constexpr std::int64_t work_of_a_round = 5'000;
 
 }  // namespace
 
@@ -18,12 +20,16 @@ Trials order_trials(const Planning& planning, const StepCase& whole) {
   Trials trials;
   const StepGraph& graph = *whole.step.graph;
   if (!graph.kernel_set().executable || !graph.settings.order.empty()) return trials;
-  const double least_left = ordering_share * planning.seconds_left();
-  const auto is_over = [&] {
-    return planning.is_cancelled() || planning.seconds_left() <= least_left;
-  };
-  const std::vector<std::int32_t> order =
-      lower_peak_order(order_problem(whole.step), {.stop = is_over});
+  std::vector<std::int32_t> order;
+  {
+    WorkBudget part = planning.work.part(ordering_share);
+    const auto is_over = [&] {
+      if (part.is_over()) return true;
+      part.spend(work_of_a_round + static_cast<std::int64_t>(graph.nodes.size()) / 4);
+      return false;
+    };
+    order = lower_peak_order(order_problem(whole.step), {.stop = is_over});
+  }
   std::vector<NodeRun> runs = runs_of_order(graph, order);
   if (runs.size() < 2 || planning.is_cancelled()) return trials;
   auto rewritten = with_order(graph, std::move(runs));

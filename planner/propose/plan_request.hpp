@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "estimator/base/batch.hpp"
 #include "estimator/card/card.hpp"
@@ -14,6 +15,7 @@
 #include "planner/problem/levers.hpp"
 #include "planner/problem/measured_times.hpp"
 #include "planner/problem/step_pins.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -36,15 +38,35 @@ struct PlanRequest {
   std::string stowage_version;
 };
 
+/// What a search for plans did and left out.
+struct SearchOutcome {
+  Work limit;  ///< of all its passes
+  Work spent;
+  /// The proposals that were not searched for, since the work was spent or the search was stopped;
+  /// sorted.
+  std::vector<std::string> untried;
+  /// The proposals whose search ended for that reason before it was done; sorted.
+  std::vector<std::string> cut_short;
+};
+
 struct ProposalOptions {
-  /// For the whole search. After it, running searches return their best result; the first plan is
+  /// Of one pass. Where it is spent, running searches return their best result; the first plan is
   /// always searched for.
-  double time_limit_seconds = 10;
+  Work work = usual_work;
+  /// The search is made with `work`, then with twice as much, four times and so on up to `effort`
+  /// times as much, and the best plans of all passes are taken: more effort never finds less.
+  int effort = 1;
+  /// Of two passes' plans the better one has fewer bytes over PCIe, and not the shorter step.
+  bool least_pcie = false;
   double target_gap = 0.01;  ///< share of the overhead, as solve's
   /// Polled; once true, the search ends with the plans found so far.
   std::function<bool()> cancelled = {};
+  /// Polled; once true, the search ends as if the work was spent.
+  std::function<bool()> out_of_time = {};
   /// Called as soon as a cancelled search would end with a plan.
   std::function<void()> has_plan = {};
+  /// Called when make_plans has ended.
+  std::function<void(const SearchOutcome&)> ended = {};
 };
 
 }  // namespace stowage

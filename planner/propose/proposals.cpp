@@ -13,15 +13,20 @@
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/order_trials.hpp"
 #include "planner/propose/rewritten_steps.hpp"
+#include "planner/propose/search_passes.hpp"
 #include "planner/propose/segment_plans.hpp"
 #include "planner/propose/step_plans.hpp"
 
 namespace stowage {
 namespace {
 
-// Shares of the time that is left.
-constexpr double best_share = 0.6;    // for the trial with by far the best forecast
-constexpr double alone_share = 0.85;  // for the step as it is, if it is not rewritten
+// Shares of the work that is left.
+constexpr double best_share = 0.5;  // for the trial with by far the best forecast
+// For the kinds of rewritings, which are made in parallel.
+constexpr double recompute_share = 0.5, early_share = 0.1, order_share = 0.2;
+// For the step as it is, and for its fewest bytes, in parallel; and where nothing is rewritten.
+constexpr double unrewritten_share = 0.5, fewest_share = 0.25;
+constexpr double alone_share = 0.65, fewest_alone_share = 0.3;
 
 /// The plan of least cost, or `other` if its simulated step, by which plans are ranked, is shorter.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
@@ -75,20 +80,28 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
   const bool trains = whole.step.graph->settings.mode == Mode::train;
   const bool recomputes = trains && planning.request.levers.recompute;
   Trials early, recomputed, reordered;
-  const std::function<void()> kinds[] = {[&] {
-                                           if (!recomputes) return;
-                                           recomputed =
-                                               recompute_trials(planning, whole, Effort::full);
-                                           append(reordered_best(planning, recomputed), recomputed);
-                                         },
-                                         [&] {
-                                           if (!trains) return;
-                                           early = early_updates_trials(planning, whole);
-                                           append(reordered_best(planning, early), early);
-                                         },
-                                         [&] { reordered = order_trials(planning, whole); }};
+  struct Kind {
+    const char* name;
+    WorkBudget part;
+    std::function<void(const Planning&)> make;
+  };
+  Kind kinds[] = {{"recompute", planning.work.part(recompute_share),
+                   [&](const Planning& part) {
+                     if (!recomputes) return;
+                     recomputed = recompute_trials(part, whole, Effort::full);
+                     append(reordered_best(part, recomputed), recomputed);
+                   }},
+                  {"early-updates", planning.work.part(early_share),
+                   [&](const Planning& part) {
+                     if (!trains) return;
+                     early = early_updates_trials(part, whole);
+                     append(reordered_best(part, early), early);
+                   }},
+                  {"order", planning.work.part(order_share),
+                   [&](const Planning& part) { reordered = order_trials(part, whole); }}};
   for_each_index(std::size(kinds), [&](std::size_t i) {
-    if (!planning.is_cancelled()) kinds[i]();
+    if (planning.is_cancelled()) return planning.gaps.add_untried(kinds[i].name);
+    kinds[i].make(Planning(planning, kinds[i].part));
   });
   append(std::move(recomputed), early);
   append(std::move(reordered), early);
@@ -163,20 +176,25 @@ Searches search_unrewritten(const Planning& planning, const StepCase& whole, Tri
   const auto own = rewritten.empty() ? std::nullopt : forecast_step(planning, whole);
   if (forecast_much_shorter(rewritten, own)) {
     Trial& best = *std::ranges::min_element(rewritten, {}, &Trial::forecast);
-    best.search = Trial::Search{
-        plan_of(planning, best.of, {.share = best_share, .first_candidate = &best.placement})};
+    best.search = Trial::Search{plan_of(planning, best.of, best.name,
+                                        {.share = best_share, .first_candidate = &best.placement})};
   }
   Searches found;
+  const bool is_alone = rewritten.empty();
+  WorkBudget for_cheapest = planning.work.part(is_alone ? alone_share : unrewritten_share);
+  WorkBudget for_fewest = planning.work.part(is_alone ? fewest_alone_share : fewest_share);
+  const bool is_over = planning.is_over();
   const std::function<void()> searches[] = {
       [&] {
         found.cheapest =
-            cheapest_plan(planning, whole,
-                          {.share = rewritten.empty() ? alone_share : PlanSearch{}.share,
-                           .first_candidate = own ? &own->placement : nullptr});
+            cheapest_plan(Planning(planning, for_cheapest), whole, "cheapest",
+                          {.share = 1, .first_candidate = own ? &own->placement : nullptr});
       },
       [&] {
-        if (planning.is_over()) return;
-        if (auto fewest = fewest_bytes(planning, whole)) found.fewest = *std::move(fewest);
+        if (is_over) return planning.gaps.add_untried("min-pcie");
+        if (auto fewest = fewest_bytes(Planning(planning, for_fewest), whole)) {
+          found.fewest = *std::move(fewest);
+        }
       }};
   for_each_index(std::size(searches), [&](std::size_t i) { searches[i](); });
   return found;
@@ -184,34 +202,26 @@ Searches search_unrewritten(const Planning& planning, const StepCase& whole, Tri
 
 void add_parts(const Planning& planning, const StepCase& whole, std::vector<Plan>& plans) {
   const auto is_over = [&] { return plans.empty() ? planning.is_cancelled() : planning.is_over(); };
-  if (is_over()) return;
+  const StepGraph& graph = *whole.step.graph;
+  const bool trains = graph.settings.mode == Mode::train;
+  if (is_over()) {
+    if (!part_counts(planning, whole).empty()) {
+      planning.gaps.add_untried(trains ? "micro-batch" : "chunk");
+    }
+    return;
+  }
   const Host& host = planning.request.host;
   const auto best = std::ranges::min_element(
       plans, [&](const Plan& a, const Plan& b) { return is_better(a, b, host); });
   if (auto parts = parts_plan(planning, whole, best == plans.end() ? nullptr : &*best))
     plans.push_back(*std::move(parts));
-  if (is_over()) return;
+  if (trains) return;
+  if (is_over()) return planning.gaps.add_untried("segments");
   add_if_better(segments_plan(planning, whole), host, plans);
 }
 
-}  // namespace
-
-Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& workspaces) {
-  const int parts = request.document.graph->settings.micro_batches;
-  const auto micro_batch = micro_batch_of(request.batch, parts);
-  if (!micro_batch) return failure("micro-batches cannot share the batch equally");
-  const auto step = size_step(request.document.graph, *micro_batch, workspaces);
-  if (!step) return tl::unexpected(step.error());
-  const ResidencyProblem problem =
-      make_problem(*step, make_rates(request.card, request.host, request.measured.get()),
-                   {.compute_on_gpu = true, .all_on_gpu = true});
-  return all_gpu_step(*step, problem).least_arena;
-}
-
-Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
-                                     const ProposalOptions& options) {
-  PlanRequest asked = request;
-  const Planning planning(asked, workspaces, options);
+/// The plans of one pass. `asked`: the request of `planning`, whose levers a pass may lower.
+Result<std::vector<Plan>> make_pass(const Planning& planning, PlanRequest& asked) {
   auto whole = make_case(planning, planning.document.graph);
   if (!whole) return tl::unexpected(whole.error());
   std::optional<Plan> all_gpu = fitting_all_gpu(planning, *whole);
@@ -222,7 +232,8 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
     if (!whole) return tl::unexpected(whole.error());
     all_gpu = fitting_all_gpu(planning, *whole);
   }
-  if (options.has_plan && asked.budget.fits(memory_floor(whole->placed).bytes)) options.has_plan();
+  const std::function<void()>& has_plan = planning.options.has_plan;
+  if (has_plan && asked.budget.fits(memory_floor(whole->placed).bytes)) has_plan();
   Trials rewritten;
   if (!fits) rewritten = rewritings(planning, *whole);
   auto [cheapest, fewest] = search_unrewritten(planning, *whole, rewritten);
@@ -242,6 +253,34 @@ Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource
                                    cheapest.error().front().message);
   }
   return plans;
+}
+
+}  // namespace
+
+Result<Bytes> least_whole_arena(const PlanRequest& request, WorkspaceSource& workspaces) {
+  const int parts = request.document.graph->settings.micro_batches;
+  const auto micro_batch = micro_batch_of(request.batch, parts);
+  if (!micro_batch) return failure("micro-batches cannot share the batch equally");
+  const auto step = size_step(request.document.graph, *micro_batch, workspaces);
+  if (!step) return tl::unexpected(step.error());
+  const ResidencyProblem problem =
+      make_problem(*step, make_rates(request.card, request.host, request.measured.get()),
+                   {.compute_on_gpu = true, .all_on_gpu = true});
+  return all_gpu_step(*step, problem).least_arena;
+}
+
+Result<std::vector<Plan>> make_plans(const PlanRequest& request, WorkspaceSource& workspaces,
+                                     const ProposalOptions& options) {
+  SearchPasses passes(request.host, options.least_pcie);
+  for (const Work work : works_of_passes(options)) {
+    PlanRequest asked = request;
+    const Planning planning(asked, workspaces, options, work);
+    if (!passes.is_first() && planning.is_over()) break;
+    auto made = make_pass(planning, asked);
+    passes.take(std::move(made), planning.gaps.outcome(work, planning.work.spent()));
+  }
+  if (options.ended) options.ended(passes.outcome());
+  return std::move(passes).plans();
 }
 
 }  // namespace stowage

@@ -16,6 +16,7 @@
 //                   is shorter still
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "estimator/workspace/workspace_source.hpp"
@@ -24,12 +25,16 @@
 
 namespace stowage {
 
+/// The name of the plan with everything on the GPU.
+inline constexpr std::string_view all_gpu_name = "all-gpu";
+
 /// The peak of the live sum where everything stays on the GPU. A budget in percent is a share of
 /// it. Errors: the step cannot be sized.
 [[nodiscard]] Result<Bytes> least_whole_arena(const PlanRequest& request,
                                               WorkspaceSource& workspaces);
 
-/// The plans in the order above; at least one. Every plan's arena is within the budget, and its
+/// The plans in the order above; at least one. The same request gives the same plans on any
+/// machine, unless it is cancelled or out of time. Every plan's arena is within the budget, and its
 /// bounds are those of the budget, even if the plan was solved within lower limits. Errors: the
 /// micro-batches cannot share the batch; the step cannot be sized; no proposal fits: then the
 /// message names the operation that alone exceeds the budget.

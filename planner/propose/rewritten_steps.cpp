@@ -23,7 +23,7 @@ constexpr std::size_t most_swapping_trials = 4;
 // A step of so few nodes is searched in parts with the same effort as other steps.
 constexpr std::size_t few_nodes_in_whole = 300;
 
-constexpr double choosing_share = 0.4;  // of the time that is left
+constexpr double choosing_share = 0.5;  // of the work that is left
 
 constexpr const char* early_remark =
     "early updates give the same numbers; PyTorch's way to them is an optimizer's step in "
@@ -54,25 +54,31 @@ Trials early_updates_trials(const Planning& planning, const StepCase& whole) {
 Trials recompute_trials(const Planning& planning, const StepCase& whole, Effort effort) {
   const StepGraph& graph = *whole.step.graph;
   if (graph.settings.mode != Mode::train || !graph.settings.recomputed.empty()) return {};
-  const std::vector<RecomputePoint> points =
-      choose_recomputation(whole.step, planning.rates,
-                           {.budget = planning.request.budget,
-                            .pins = whole.pins,
-                            .time_limit_seconds = choosing_share * planning.seconds_left(),
-                            .effort = effort == Effort::full ? 1 : 0.2,
-                            .stop = planning.options.cancelled});
-  return make_trials(points.size(), [&](std::size_t i) -> std::optional<Trial> {
-    if (planning.is_cancelled() || (i > 0 && planning.is_over())) return std::nullopt;
+  std::vector<RecomputePoint> points;
+  {
+    WorkBudget part = planning.work.part(choosing_share);
+    points = choose_recomputation(whole.step, planning.rates,
+                                  {.budget = planning.request.budget,
+                                   .pins = whole.pins,
+                                   .effort = effort == Effort::full ? 1 : 0.2,
+                                   .work = &part});
+  }
+  const auto make = [&](const Planning& part, std::size_t i) -> std::optional<Trial> {
+    if (part.is_cancelled() || (i > 0 && part.is_over())) {
+      part.gaps.add_untried("recompute");
+      return std::nullopt;
+    }
     auto rewritten = with_recomputation(graph, points[i].values);
     if (!rewritten) return std::nullopt;
     // Early updates shorten the life of gradients, which leaves more memory for saved values.
     auto early = with_early_updates(*rewritten);
     std::vector<std::string> remarks;
     if (early) remarks.emplace_back(early_remark);
-    auto of = case_of(planning, early ? *std::move(early) : *std::move(rewritten));
+    auto of = case_of(part, early ? *std::move(early) : *std::move(rewritten));
     if (!of) return std::nullopt;
-    return trial_of(planning, *std::move(of), "recompute", std::move(remarks));
-  });
+    return trial_of(part, *std::move(of), "recompute", std::move(remarks));
+  };
+  return make_trials(planning, points.size(), make);
 }
 
 bool changes_training_in_parts(const StepGraph& step) {
@@ -107,7 +113,10 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
   std::optional<Plan> best;
   for (const std::int64_t parts : part_counts(planning, whole)) {
     const bool has_some = best || !swapping.empty();
-    if (planning.is_cancelled() || (has_some && planning.is_over())) break;
+    if (planning.is_cancelled() || (has_some && planning.is_over())) {
+      planning.gaps.add_untried(parts_name(*whole.step.graph, parts));
+      break;
+    }
     auto rewritten = with_micro_batches(*whole.step.graph, parts);
     if (!rewritten) break;
     auto part = case_of(planning, *std::move(rewritten));
@@ -116,7 +125,7 @@ std::optional<Plan> parts_plan(const Planning& planning, const StepCase& whole, 
     std::string name = parts_name(*part->step.graph, parts);
     auto remarks = remarks_on_parts(planning, *part->step.graph, part->step.batch);
     if (budget.fits(evaluate(part->on_gpu, all_gpu_placement(part->on_gpu, budget)).peak)) {
-      best = plan_of(planning, *part, {.effort = Effort::quick});
+      best = plan_of(planning, *part, name, {.effort = Effort::quick});
       if (!best) continue;
       best->name = std::move(name);
       std::ranges::move(remarks, std::back_inserter(best->remarks));

@@ -55,7 +55,11 @@ class SegmentSearch {
     int counts = 0;
     for (const std::int64_t parts : part_counts(planning_, whole_)) {
       if (parts < least) continue;
-      if (is_over() || nodes_with_micro_batches(one, parts) > most_nodes) break;
+      if (nodes_with_micro_batches(one, parts) > most_nodes) break;
+      if (is_over()) {
+        planning_.gaps.add_untried("segments");
+        break;
+      }
       const auto chunks = with_micro_batches(one, parts);
       if (!chunks) break;
       const Bytes weights = sum_of(costs_.weights);

@@ -78,7 +78,7 @@ class Settling {
   }
 
  private:
-  bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+  bool is_cancelled() const { return options_.work != nullptr && options_.work->is_cancelled(); }
 
   /// Solves the open problem until the devices of its solution fit. False: the budget is below the
   /// floor.

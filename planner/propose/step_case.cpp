@@ -13,6 +13,9 @@
 namespace stowage {
 namespace {
 
+constexpr double settling_share = 0.4;      // of the work that is left
+constexpr std::int64_t work_of_a_node = 1;  // in a case: sizes, pins, problems
+
 Rates byte_rates() {
   Rates rates;
   rates.gpu_launch = rates.cpu_launch = rates.h2d_latency = rates.d2h_latency = 0;
@@ -64,7 +67,8 @@ void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
     options.devices = &device;
     return make_problem(of.step, planning.rates, options);
   };
-  auto operators = settle_operators(of.placed, settled, planning.solve_options());
+  WorkBudget part = planning.work.part(settling_share);
+  auto operators = settle_operators(of.placed, settled, planning.solve_options(part));
   if (!operators) return;
   ResidencyProblem problem = settled(operators->device);
   of.open =
@@ -74,28 +78,73 @@ void settle(const Planning& planning, ProblemOptions options, StepCase& of) {
 
 }  // namespace
 
-Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how)
-    : request(planned),
+struct Planning::Owned {
+  StepDocument document;
+  Rates rates;
+  WorkBudget work;
+  SearchGaps gaps;
+};
+
+Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how,
+                   Work limit)
+    : owned_(new Owned{.document = kept_document(planned.document),
+                       .rates = make_rates(planned.card, planned.host, planned.measured.get()),
+                       .work = WorkBudget(limit, {how.cancelled, how.out_of_time}),
+                       .gaps = {}}),
+      request(planned),
       workspaces(source),
       options(how),
-      document(kept_document(planned.document)),
-      rates(make_rates(planned.card, planned.host, planned.measured.get())) {}
+      document(owned_->document),
+      rates(owned_->rates),
+      work(owned_->work),
+      gaps(owned_->gaps) {}
 
-double Planning::seconds_left() const {
-  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
-  return std::max(0.0, options.time_limit_seconds - passed.count());
+Planning::Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how)
+    : Planning(planned, source, how, how.work) {}
+
+Planning::Planning(const Planning& whole, WorkBudget& part)
+    : request(whole.request),
+      workspaces(whole.workspaces),
+      options(whole.options),
+      document(whole.document),
+      rates(whole.rates),
+      work(part),
+      gaps(whole.gaps) {}
+
+Planning::~Planning() = default;
+
+SolveOptions Planning::solve_options(WorkBudget& part) const {
+  return {.budget = request.budget, .target_gap = options.target_gap, .work = &part};
 }
 
-double Planning::at_least(double seconds) const {
-  constexpr double least = 0.02;  // of the limit
-  return std::max(seconds, least * options.time_limit_seconds);
+void SearchGaps::add_tried(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  tried_.insert(name);
 }
 
-SolveOptions Planning::solve_options(double share) const {
-  return {.budget = request.budget,
-          .time_limit_seconds = at_least(share * seconds_left()),
-          .target_gap = options.target_gap,
-          .cancelled = options.cancelled};
+void SearchGaps::add_untried(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  untried_.insert(name);
+}
+
+void SearchGaps::add_cut_short(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  cut_short_.insert(name);
+}
+
+SearchOutcome SearchGaps::outcome(Work limit, Work spent) const {
+  const std::lock_guard lock(mutex_);
+  SearchOutcome outcome{.limit = limit, .spent = spent};
+  std::set<std::string> cut_short = cut_short_;
+  for (const std::string& name : untried_) {
+    if (tried_.contains(name)) {
+      cut_short.insert(name);
+    } else {
+      outcome.untried.push_back(name);
+    }
+  }
+  outcome.cut_short.assign(cut_short.begin(), cut_short.end());
+  return outcome;
 }
 
 Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepGraph> graph) {
@@ -108,6 +157,7 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
   }
   auto step = size_step(std::move(graph), *micro_batch, planning.workspaces);
   if (!step) return tl::unexpected(step.error());
+  planning.work.spend(work_of_a_node * static_cast<std::int64_t>(step->graph->nodes.size()));
   StepCase result;
   result.step = std::move(*step);
   auto pins = apply_pins(*result.step.graph, planning.document.layers, request.pins);

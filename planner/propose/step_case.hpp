@@ -1,9 +1,11 @@
 // StepCase: one rewriting of the step, sized, and the problems that its plans are made from.
 #pragma once
 
-#include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/workspace/workspace_source.hpp"
@@ -16,29 +18,49 @@
 
 namespace stowage {
 
-/// The request and the rates that all cases of a request share, and the time that is left.
+/// The proposals that a search left out or cut short. Safe to be told from several threads.
+class SearchGaps {
+ public:
+  void add_tried(const std::string& name);
+  void add_untried(const std::string& name);
+  void add_cut_short(const std::string& name);
+  /// A name that was both tried and not, as that of several rewritings, is cut short.
+  [[nodiscard]] SearchOutcome outcome(Work limit, Work spent) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> tried_, untried_, cut_short_;
+};
+
+/// The request and the rates that all cases of a request share, and the work that is left for the
+/// search, or for the part of it that has this object.
 class Planning {
+  struct Owned;
+  std::unique_ptr<Owned> owned_;  // by the whole search's
+
  public:
   const PlanRequest& request;
   WorkspaceSource& workspaces;
   const ProposalOptions& options;
-  StepDocument document;  ///< the parts of the request's document that a plan keeps
-  Rates rates;
+  const StepDocument& document;  ///< the parts of the request's document that a plan keeps
+  const Rates& rates;
+  WorkBudget& work;
+  SearchGaps& gaps;
 
+  /// A search with the work of `how`, or with another amount.
   Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how);
-  [[nodiscard]] bool is_cancelled() const { return options.cancelled && options.cancelled(); }
-  [[nodiscard]] double seconds_left() const;  ///< of the time limit, which began at construction
-  /// Whether the search is cancelled or its time is over. Only what a first plan needs is done
-  /// then.
-  [[nodiscard]] bool is_over() const { return is_cancelled() || seconds_left() <= 0; }
-  /// `seconds`, but at least a small share of the time limit: a search finds something in that
-  /// time.
-  [[nodiscard]] double at_least(double seconds) const;
-  /// Options for a solve that may take a share of the time that is left.
-  [[nodiscard]] SolveOptions solve_options(double share = 1) const;
+  Planning(const PlanRequest& planned, WorkspaceSource& source, const ProposalOptions& how,
+           Work limit);
+  /// The part of a search that has `part`; both outlive it.
+  Planning(const Planning& whole, WorkBudget& part);
+  ~Planning();
 
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  [[nodiscard]] bool is_cancelled() const { return work.is_cancelled(); }
+  /// Whether the search is cancelled or its work is over. Only what a first plan needs is done
+  /// then.
+  [[nodiscard]] bool is_over() const { return work.is_over(); }
+  /// Options for a solve with its own part of the work.
+  [[nodiscard]] SolveOptions solve_options(WorkBudget& part) const;
 };
 
 /// The problem that bounds the plans of a step whose operators have been settled

@@ -20,15 +20,15 @@
 namespace stowage {
 namespace {
 
-// Shares of the time that is left for the plan.
+// Shares of the work that is left for the plan.
 constexpr double packing_share = 0.5;
 constexpr double shortening_share = 0.8;
 constexpr double host_share = 0.5;  // where the host does not hold what was found
 // A first candidate whose step is at most so many times the step with everything on the GPU ends
 // the search.
 constexpr double as_short = 1.002;
-// Shares of the time that is left for the whole search.
-constexpr double fewest_share = 0.5, bound_share = 0.2;
+// Shares of the work that is left for the whole search.
+constexpr double bound_share = 0.2;
 
 Bytes bytes_of_bound(double seconds) {
   // A plan moves whole bytes, so the bound is rounded up, apart from the error of the division.
@@ -72,7 +72,8 @@ bool chooses_the_cpu(const Plan& plan, const StepPins& pins) {
 }
 
 ByteBound pcie_bound(const Planning& planning, const StepCase& of, bool on_gpu_alone) {
-  SolveOptions options = planning.solve_options(bound_share);
+  WorkBudget part = planning.work.part(bound_share);
+  SolveOptions options = planning.solve_options(part);
   options.branches = of.step.graph->nodes.size() < 1'000;
   const ByteProblem bytes =
       byte_problem(planning, of, {.updates_on_gpu = on_gpu_alone, .kept = of.scope.compute_on_gpu});
@@ -144,7 +145,7 @@ Result<FittedPlan> first_plan(const StepCase& of, const SolveOptions& options,
   const auto solved = [&] { return plan_within(of.step, of.placed, of.placed, options); };
   if (first_candidate == nullptr) return solved();
   Plan plan = assemble_plan(of.step, of.placed, *first_candidate,
-                            {.budget = options.budget, .must_fit = true});
+                            {.budget = options.budget, .must_fit = true, .work = options.work});
   if (!options.budget.fits(plan.totals.arena)) return solved();
   Result<FittedPlan> fitted;
   if (plan.totals.step_seconds <= as_short * of.all_gpu.seconds) {
@@ -182,29 +183,44 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
 // 2. Bounds the step by the busiest lane and by what is away during one node.
 // 3. Shortens the simulated step, and fits the plan to the host.
 // 4. Fills the totals, the bounds and their certificate.
-// Each search gets a share of the time that is left after the share of others.
-Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const PlanSearch& search) {
-  const double others = (1 - search.share) * planning.seconds_left();
-  SolveOptions options = planning.solve_options();
-  const auto limit = [&](double part) {
-    options.time_limit_seconds = planning.at_least(part * (planning.seconds_left() - others));
+// Each search gets a share of the work that is left for the plan.
+Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const std::string& name,
+                           const PlanSearch& search) {
+  planning.gaps.add_tried(name);
+  WorkBudget whole = planning.work.part(search.share);
+  const auto within = [&](WorkBudget& part) {
+    SolveOptions options = planning.solve_options(part);
+    options.branches = search.effort == Effort::full;
+    return options;
   };
-  limit(packing_share);
-  if (search.effort != Effort::full) options.branches = false;
-  auto fitted = first_plan(of, options, search.first_candidate);
+  bool is_cut_short = false;
+  Result<FittedPlan> fitted;
+  {
+    WorkBudget part = whole.part(packing_share);
+    fitted = first_plan(of, within(part), search.first_candidate);
+    is_cut_short = part.is_over();
+  }
   if (!fitted) return tl::unexpected(fitted.error());
   const ResidencyProblem& bounded = of.open ? of.open->problem : of.placed;
-  LaneBalance balance =
-      balance_lanes(bounded, fitted->solution.placement,
-                    {.budget = planning.request.budget, .stop = planning.options.cancelled});
+  LaneBalance balance = balance_lanes(bounded, fitted->solution.placement,
+                                      {.budget = planning.request.budget, .work = &whole});
   StepBound step_bound =
       larger_bound(of.scope, balance, split_bound(bounded, planning.request.budget));
   balance.step_lower_bound_seconds = step_bound.seconds;
   const StepTarget target{balance, of.all_gpu.seconds, variations_at(search.effort)};
-  limit(shortening_share);
-  FittedPlan best = shorten_step(of.step, of.placed, options, target, *std::move(fitted));
-  limit(host_share);
-  best = within_host(planning.request.host, of.step, of.placed, options, target, std::move(best));
+  FittedPlan best;
+  {
+    WorkBudget part = whole.part(shortening_share);
+    best = shorten_step(of.step, of.placed, within(part), target, *std::move(fitted));
+    is_cut_short = is_cut_short || part.is_over();
+  }
+  {
+    WorkBudget part = whole.part(host_share);
+    best = within_host(planning.request.host, of.step, of.placed, within(part), target,
+                       std::move(best));
+    is_cut_short = is_cut_short || part.is_over();
+  }
+  if (is_cut_short) planning.gaps.add_cut_short(name);
   Plan plan = std::move(best.plan);
   describe(planning, of, plan);
   plan.name = "cheapest";
@@ -231,7 +247,8 @@ Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of, const P
 Result<FewestBytes> fewest_bytes(const Planning& planning, const StepCase& of) {
   const ByteProblem bytes = byte_problem(planning, of, {.updates_on_gpu = true});
   auto fitted =
-      plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options(fewest_share));
+      plan_within(of.step, bytes.problem, of.on_gpu, planning.solve_options(planning.work));
+  if (planning.is_over()) planning.gaps.add_cut_short("min-pcie");
   if (!fitted) return tl::unexpected(fitted.error());
   FewestBytes fewest{std::move(fitted->plan), byte_bound(bytes.scope, std::move(fitted->solution))};
   Plan& plan = fewest.plan;

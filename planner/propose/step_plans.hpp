@@ -22,7 +22,7 @@ void set_trivial_pcie_bound(const Planning& planning, const StepCase& of, Plan& 
 
 struct PlanSearch {
   Effort effort = Effort::full;
-  double share = 0.6;  ///< about this share of the time that is left
+  double share = 0.6;  ///< of the work that is left
   /// A consistent placement to assemble first; null: none. If its plan is as short as the step with
   /// everything on the GPU, no other plan is searched for.
   const Placement* first_candidate = nullptr;
@@ -30,7 +30,9 @@ struct PlanSearch {
 
 /// The plan of least cost, then changed for a short simulated step; complete but for its bound on
 /// bytes. Errors: the budget is below the floor; the arena stays above the budget.
+/// `name`: of the proposal, where the search is cut short.
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
+                                         const std::string& name = "cheapest",
                                          const PlanSearch& search = {});
 
 /// A bound on bytes over PCIe and its proof: no plan that computes on the GPU moves less (with

@@ -1,6 +1,7 @@
 #include "planner/propose/trials.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::int64_t filled = 62;  // 64ths of the budget: the rest is for packing
 constexpr int most_searched = 3, most_searched_of_small = 6;
-constexpr double trial_share = 0.1;  // of the time that is left
+constexpr double trial_share = 0.1;  // of the work that is left
 
 // A forecast is made with less than the budget, and its step may be longer than the one that a
 // search finds. Below so many nodes a search takes milliseconds, so it is made even for a much
@@ -40,22 +41,24 @@ Result<StepCase> case_of(const Planning& planning, StepGraph graph) {
   return make_case(planning, std::make_shared<const StepGraph>(std::move(graph)));
 }
 
-std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
+std::optional<Plan> plan_of(const Planning& planning, const StepCase& of, const std::string& name,
                             const PlanSearch& search) {
-  auto plan = cheapest_plan(planning, of, search);
+  auto plan = cheapest_plan(planning, of, name, search);
   if (!plan) return std::nullopt;
   set_pcie_bound(planning, of, *plan);
   return *std::move(plan);
 }
 
 std::optional<StepForecast> forecast_step(const Planning& planning, const StepCase& of) {
-  SolveOptions options = planning.solve_options(trial_share);
+  WorkBudget part = planning.work.part(trial_share);
+  SolveOptions options = planning.solve_options(part);
   options.branches = false;
   options.most_others = 0;
   options.limits = options.budget.sixty_fourths(filled).step_limits(of.placed.operations.size());
   auto solution = solve(of.placed, options);
   if (!solution) return std::nullopt;
   const PlacedStep placed(of.step, of.placed, solution->placement);
+  part.spend(work_of_schedule(placed));
   const CopySchedule schedule = widest_schedule(placed, options.budget);
   const HostClaims claims = claim_host(placed, schedule);
   PlanTotals totals;
@@ -73,10 +76,13 @@ std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string
                std::move(remarks)};
 }
 
-Trials make_trials(std::size_t count,
-                   const std::function<std::optional<Trial>(std::size_t)>& made) {
+Trials make_trials(const Planning& planning, std::size_t count, const MakeTrial& made) {
   std::vector<std::optional<Trial>> all(count);
-  for_each_index(count, [&](std::size_t i) { all[i] = made(i); });
+  {
+    std::deque<WorkBudget> parts = equal_parts(
+        planning.work, count, 1.0 / static_cast<double>(std::max<std::size_t>(count, 1)));
+    for_each_index(count, [&](std::size_t i) { all[i] = made(Planning(planning, parts[i]), i); });
+  }
   Trials trials;
   for (std::optional<Trial>& trial : all) {
     if (trial) trials.push_back(*std::move(trial));
@@ -96,10 +102,13 @@ std::vector<Plan> better_plans(const Planning& planning, Trials trials, Effort e
     if (is_good && (!may_beat(trial, *best) || cannot_beat(trial, *best))) continue;
     if (!trial.search) {
       const int most = is_small(trial) ? most_searched_of_small : most_searched;
-      const bool is_enough = searched++ >= most || planning.is_over();
-      if (planning.is_cancelled() || (best != nullptr && is_enough)) break;
-      trial.search = Trial::Search{
-          plan_of(planning, trial.of, {.effort = effort, .first_candidate = &trial.placement})};
+      if (best != nullptr && searched++ >= most) break;
+      if (planning.is_cancelled() || (best != nullptr && planning.is_over())) {
+        planning.gaps.add_untried(trial.name);
+        continue;
+      }
+      trial.search = Trial::Search{plan_of(
+          planning, trial.of, trial.name, {.effort = effort, .first_candidate = &trial.placement})};
     }
     std::optional<Plan>& plan = trial.search->plan;
     if (!plan || (best != nullptr && !is_better(*plan, *best, host))) continue;

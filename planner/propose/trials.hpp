@@ -16,9 +16,9 @@ namespace stowage {
 /// The case of a rewritten step. Errors: as make_case's.
 [[nodiscard]] Result<StepCase> case_of(const Planning& planning, StepGraph graph);
 
-/// A complete plan of the step; none: it has no plan.
+/// A complete plan of the step; none: it has no plan. `name` is that of the proposal.
 [[nodiscard]] std::optional<Plan> plan_of(const Planning& planning, const StepCase& of,
-                                          const PlanSearch& search);
+                                          const std::string& name, const PlanSearch& search);
 
 /// A forecast of the shortest step, from one solve without branching. Its limits are a little below
 /// the budget, since plans have to pack, and its copies are simulated as if they need not pack.
@@ -51,9 +51,11 @@ using Trials = std::vector<Trial>;
 /// None: nothing fits.
 [[nodiscard]] std::optional<Trial> trial_of(const Planning& planning, StepCase of, std::string name,
                                             std::vector<std::string> remarks);
-/// The trials that `made` gives for 0 to count - 1, made in parallel, in their order.
-[[nodiscard]] Trials make_trials(std::size_t count,
-                                 const std::function<std::optional<Trial>(std::size_t)>& made);
+/// The trials that `made` gives for 0 to count - 1, made in parallel, with an equal part of the
+/// work each, in their order.
+using MakeTrial = std::function<std::optional<Trial>(const Planning& part, std::size_t index)>;
+[[nodiscard]] Trials make_trials(const Planning& planning, std::size_t count,
+                                 const MakeTrial& made);
 
 /// Plans of the trials, each better than `known`, if given, and than those before it; of several
 /// with one name, the best.

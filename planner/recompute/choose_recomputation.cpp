@@ -1,7 +1,6 @@
 #include "planner/recompute/choose_recomputation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "planner/recompute/recompute_search.hpp"
@@ -44,11 +43,6 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
   RecomputeChoice choice(model.decisions(), false);
   const Bytes whole = model.outcome(choice, options.budget.bytes).peak;
   if (options.budget.fits(whole) || choice.empty()) return {};
-  const auto start = std::chrono::steady_clock::now();
-  const auto out_of_time = [&] {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    return passed.count() >= options.time_limit_seconds || (options.stop && options.stop());
-  };
   const double above = static_cast<double>(options.budget.excess(whole).count());
   const double most_swapped = std::min(above, hidden_bytes(step, rates));
   std::vector<RecomputePoint> points;
@@ -57,7 +51,7 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
         options.budget.bytes + Bytes(static_cast<std::int64_t>(factor * most_swapped));
     FoundChoice found = search_choice(
         model, step,
-        {.limit = limit, .most_trials = trials_for(step, options.effort), .stop = out_of_time},
+        {.limit = limit, .most_trials = trials_for(step, options.effort), .work = options.work},
         choice);
     choice = std::move(found.choice);  // less is recomputed from one to the next
     RecomputePoint point{.values = model.values(choice),
@@ -67,7 +61,7 @@ std::vector<RecomputePoint> choose_recomputation(const SizedStep& step, const Ra
                          .fits = found.outcome.valid && found.outcome.peak <= limit};
     const bool is_new = points.empty() || points.back().values != point.values;
     if (found.outcome.valid && is_new && !point.values.empty()) points.push_back(std::move(point));
-    if (out_of_time()) break;
+    if (options.work != nullptr && options.work->is_over()) break;
   }
   return points;
 }

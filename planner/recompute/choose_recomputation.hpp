@@ -7,13 +7,13 @@
 // recompute less, so that more stays live, which the planner then swaps.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
 #include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/problem/step_pins.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -24,9 +24,8 @@ struct RecomputeOptions {
   /// bring down while the forward pass computes, or on the bytes above the budget if these are
   /// fewer.
   std::vector<double> swapped = {0, 0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1};
-  double time_limit_seconds = 10;   ///< for all points; then the best so far are returned
-  double effort = 1;                ///< a factor on the number of choices tried
-  std::function<bool()> stop = {};  ///< polled
+  double effort = 1;           ///< a factor on the number of choices tried
+  WorkBudget* work = nullptr;  ///< once over, the best points so far are returned; null: no limit
 };
 
 struct RecomputePoint {
@@ -39,7 +38,7 @@ struct RecomputePoint {
 
 /// At most one point for each factor of `swapped`, and equal points only once. None where
 /// everything fits the budget, nothing can be recomputed, or the step does not train. Equal
-/// problems have equal answers, unless the time limit or `stop` ends the search. Preconditions,
+/// problems have equal answers. Preconditions,
 /// else there are no points: the kernels of the step are those of our own executor, and it
 /// recomputes nothing yet.
 [[nodiscard]] std::vector<RecomputePoint> choose_recomputation(const SizedStep& step,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t seed = 1;
 constexpr std::int64_t trials_between_polls = 16;
+constexpr std::int64_t nodes_a_unit = 150;  // of work (work_budget.hpp), in one trial
 constexpr int epochs = 64;
 constexpr int greedy_rounds = 64;
 
@@ -23,7 +24,8 @@ class Search {
         step_(step),
         options_(options),
         count_(model.groups().size()),
-        decisions_(model.decisions()) {}
+        decisions_(model.decisions()),
+        work_of_trial_(1 + static_cast<std::int64_t>(step.graph->nodes.size()) / nodes_a_unit) {}
 
   FoundChoice run(const RecomputeChoice& hint) && {
     best_ = tried(RecomputeChoice(decisions_, false));
@@ -54,6 +56,7 @@ class Search {
 
   FoundChoice tried(RecomputeChoice choice) {
     ++trials_;
+    if (options_.work != nullptr) options_.work->spend(work_of_trial_);
     FoundChoice found{std::move(choice), {}};
     found.outcome = model_.outcome(found.choice, options_.limit);
     if (best_.choice.empty() || is_better(found.outcome, best_.outcome)) best_ = found;
@@ -62,8 +65,10 @@ class Search {
 
   [[nodiscard]] bool is_over() {
     if (trials_ >= options_.most_trials) return true;
-    if (stopped_ || !options_.stop || ++polls_ % trials_between_polls != 0) return stopped_;
-    return stopped_ = options_.stop();
+    if (stopped_ || options_.work == nullptr || ++polls_ % trials_between_polls != 0) {
+      return stopped_;
+    }
+    return stopped_ = options_.work->is_over();
   }
 
   // Sets the price of excess: all of it costs four times as much as running everything again.
@@ -229,6 +234,7 @@ class Search {
   const SizedStep& step_;
   const RecomputeSearchOptions& options_;
   std::size_t count_, decisions_;  // groups; those and renewals
+  std::int64_t work_of_trial_;
   FoundChoice best_;
   double all_seconds_ = 0, price_ = 0;
   std::int64_t trials_ = 0, polls_ = 0;

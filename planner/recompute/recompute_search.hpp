@@ -6,12 +6,12 @@
 // alone, in pairs or in rows, and renewals are flipped. A change is accepted if it costs at most a
 // threshold, which falls to 0. Memory above the limit has a price, which rises while nothing fits.
 // At the end groups that need not run again are removed from the choice. Effort is counted in
-// choices tried, so that equal problems have equal answers; `stop` ends it early.
+// choices tried.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "planner/problem/work_budget.hpp"
 #include "planner/recompute/recompute_model.hpp"
 
 namespace stowage {
@@ -19,7 +19,7 @@ namespace stowage {
 struct RecomputeSearchOptions {
   Bytes limit;
   std::int64_t most_trials = 100'000;
-  std::function<bool()> stop = {};  ///< polled
+  WorkBudget* work = nullptr;  ///< nothing more is tried once it is over; null: no limit
 };
 
 struct FoundChoice {

@@ -113,7 +113,7 @@ class Search {
                 const std::vector<const MemoryRow*>& rows) {
     const std::size_t known = columns_.size();
     const DualOptions dual_options{options_.upper_bound(), options_.tolerance,
-                                   options_.most_cuts_a_branch, options_.stop, rows};
+                                   options_.most_cuts_a_branch, options_.work, rows};
     Dual dual = maximise_dual(model_, restrictions, start, columns_, dual_options);
     result_.cuts += dual.cuts;
     for (std::size_t i = known; i < columns_.size() && !dual.contradictory; ++i) {
@@ -190,7 +190,7 @@ class Search {
     return decision_between({problem_, columns_, dual, rows, restrictions, options_.best()});
   }
 
-  bool spent() const { return result_.cuts >= options_.most_cuts || options_.stop(); }
+  bool spent() const { return result_.cuts >= options_.most_cuts || options_.work.is_over(); }
 
   const CutModel& model_;
   const PlacementIndex& index_;

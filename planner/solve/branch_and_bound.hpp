@@ -25,7 +25,7 @@ struct BranchOptions {
   std::function<void(const Placement&, const Prices&)> offer;
   /// Whether a bound is good enough to end with.
   std::function<bool(double)> enough;
-  std::function<bool()> stop;
+  WorkBudget& work;
 };
 
 struct BranchResult {
@@ -35,7 +35,7 @@ struct BranchResult {
 };
 
 /// `root` is the dual under `restrictions`, `columns` the placements that it found. The branch with
-/// the lowest bound is searched first. Deterministic unless `stop` ends it.
+/// the lowest bound is searched first. Deterministic.
 [[nodiscard]] BranchResult branch_and_bound(const CutModel& model, const PlacementIndex& index,
                                             const Restrictions& restrictions, const Dual& root,
                                             std::vector<PlacementColumn>& columns,

@@ -63,7 +63,7 @@ class DualSearch {
     keep_cheapest(start);
     Multipliers prices = start;
     bool full = true;
-    while (result_.cuts < options_.most_cuts && !(result_.cuts > 0 && options_.stop())) {
+    while (result_.cuts < options_.most_cuts && !(result_.cuts > 0 && options_.work.is_over())) {
       if (!cut_at(prices)) break;
       const double above = solve_master();
       if (result_.bound_seconds >= above - options_.tolerance ||
@@ -146,6 +146,7 @@ class DualSearch {
     const PricedCut cut =
         cheapest_placement(model_, restrictions_, prices.steps, rows, prices.host);
     ++result_.cuts;
+    options_.work.spend(work_of_cut(model_));
     if (cut.contradictory) {
       result_.contradictory = true;
       return false;

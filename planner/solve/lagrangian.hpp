@@ -9,9 +9,9 @@
 // decides the choices that the mixture takes only in part.
 #pragma once
 
-#include <functional>
 #include <vector>
 
+#include "planner/problem/work_budget.hpp"
 #include "planner/solve/packed_placement.hpp"
 #include "planner/solve/residency_cut.hpp"
 
@@ -41,7 +41,7 @@ struct DualOptions {
   double upper_bound = 0;  ///< seconds: a dual above it need not be improved
   double tolerance = 0;    ///< seconds that the bound may stay below its maximum
   int most_cuts = 60;
-  std::function<bool()> stop;  ///< polled before each cut
+  WorkBudget& work;  ///< no cut but the first is made once it is over
   /// Further limits that every placement of interest keeps to; priced beside the memory of steps.
   std::vector<const MemoryRow*> rows = {};
 };

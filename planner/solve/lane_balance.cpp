@@ -82,7 +82,7 @@ class BalanceSearch {
 
  private:
   [[nodiscard]] bool may_go_on() const {
-    return result_.cuts == 0 || !options_.stop || !options_.stop();
+    return result_.cuts == 0 || options_.work == nullptr || !options_.work->is_cancelled();
   }
 
   static Lanes weights_of(const LaneWeights& weights) {
@@ -103,6 +103,7 @@ class BalanceSearch {
     const Prices prices = prices_of(at);
     const PricedCut cut = cheapest_placement(model_, free_, prices);
     ++result_.cuts;
+    if (options_.work != nullptr) options_.work->spend(work_of_cut(model_));
     add(evaluate(problem_, cut.least));
     activate_worst(columns_.back().memory, 0);
     if (cut.least != cut.greatest) {

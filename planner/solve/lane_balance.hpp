@@ -13,12 +13,12 @@
 // does the same with fixed weights).
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "planner/certificate/certificate.hpp"
 #include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/residency_problem.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -26,7 +26,9 @@ struct BalanceOptions {
   GpuBudget budget;  ///< the limit of every step; not below the floor
   int most_cuts = 40;
   double close_enough = 0.002;  ///< share of the bound that it may stay below its maximum
-  std::function<bool()> stop;   ///< polled before each cut but the first
+  /// Charged for the cuts; ends them only where it is cancelled, since a bound is no less than the
+  /// first one. Null: none.
+  WorkBudget* work = nullptr;
 };
 
 struct LaneBalance {
@@ -39,7 +41,7 @@ struct LaneBalance {
 
 [[nodiscard]] double busiest_lane(const Evaluation& evaluation);
 
-/// `fitting`: a placement within the budget. Deterministic unless `stop` ends it.
+/// `fitting`: a placement within the budget. Deterministic unless cancelled.
 [[nodiscard]] LaneBalance balance_lanes(const ResidencyProblem& problem, const Placement& fitting,
                                         const BalanceOptions& options);
 

@@ -14,17 +14,25 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+// Work (work_budget.hpp): of 32 moves looked at, and of counting a placement once.
+constexpr int polled_every = 32;
+constexpr std::int64_t work_of_polled = 5;
+std::int64_t work_of_state(const ResidencyProblem& problem) {
+  return static_cast<std::int64_t>(problem.operations.size() + problem.items.size()) / 8;
+}
+
 }  // namespace
 
 PlacementSearch::PlacementSearch(const CutModel& model, const PlacementIndex& index,
                                  const Placement& start, const Prices& prices, std::int64_t effort,
-                                 std::function<bool()> stop)
+                                 WorkBudget& work)
     : problem_(*model.problem),
       index_(index),
       state_(model, index, start),
       prices_(prices, model.problem->operations.size()),
       effort_(effort),
-      stop_(std::move(stop)) {
+      work_(work) {
+  work_.spend(work_of_state(problem_));
   for (std::int32_t v = 0; v < std::ssize(problem_.operations); ++v) {
     if (problem_.operations[at(v)].pin == Pin::free) free_operations_.push_back(v);
   }
@@ -35,10 +43,12 @@ bool PlacementSearch::spend(std::int64_t moves) {
   return effort_ > 0 && !stopped();
 }
 
-// Polls `stop` only once in 32 calls: most loops pass here every microsecond.
+// Looks whether the work is over only once in 32 calls: most loops pass here every microsecond.
 bool PlacementSearch::stopped() {
-  constexpr int polled_every = 32;
-  if (!stopped_ && unpolled_++ % polled_every == 0) stopped_ = stop_();
+  if (!stopped_ && unpolled_++ % polled_every == 0) {
+    work_.spend(work_of_polled);
+    stopped_ = work_.is_over();
+  }
   return stopped_;
 }
 
@@ -417,13 +427,13 @@ Placement nothing_resident(const ResidencyProblem& problem) {
 }
 
 // Keeps operations in their order, then storages in theirs, each as a whole where it fits.
-Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
-                          const std::function<bool()>& stop) {
-  constexpr std::size_t polled_every = 256;
+Placement filled_in_order(const CutModel& model, const PlacementIndex& index, WorkBudget& work) {
+  constexpr std::size_t in_a_row = 256;
   PlacementState state(model, index, nothing_resident(*model.problem));
+  work.spend(8 * work_of_state(*model.problem));
   for (std::int32_t v = 0; v < std::ssize(model.problem->operations); ++v) {
     if (model.problem->operations[at(v)].pin != Pin::free) continue;
-    if (at(v) % polled_every == 0 && stop()) return state.placement();
+    if (at(v) % in_a_row == 0 && work.is_over()) return state.placement();
     const std::size_t mark = state.mark();
     state.move(v, true);
     if (state.excess() > 0) state.undo_to(mark);
@@ -432,7 +442,7 @@ Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
   for (std::size_t g = 0; g < state.gaps().size(); ++g) {
     const GapPlace& gap = state.gaps()[g];
     if (gap.gap == 0) mark = state.mark();
-    if (g % polled_every == 0 && stop()) break;
+    if (g % in_a_row == 0 && work.is_over()) break;
     if (!state.may_be_resident(gap)) continue;
     state.flip(gap);
     if (state.excess() > 0) state.undo_to(mark);

@@ -8,30 +8,30 @@
 //            ejection chains of Fiduccia and Mattheyses' tradition, one level deep.
 //
 // A move drops or keeps a gap, moves an operation with the gaps beside it, or takes another engine.
-// Deterministic: effort is counted in moves looked at, never in seconds.
+// Effort is counted in moves looked at; every move is charged to the budget of the search as well.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "planner/problem/work_budget.hpp"
 #include "planner/solve/placement_state.hpp"
 
 namespace stowage {
 
 class PlacementSearch {
  public:
-  /// `prices` weigh the bytes that fill() spends; without prices every byte weighs the same. `stop`
-  /// is polled within every loop. The model and its index must outlive the search.
+  /// `prices` weigh the bytes that fill() spends; without prices every byte weighs the same. Every
+  /// loop ends where `work` is over. The model, its index and `work` must outlive the search.
   PlacementSearch(const CutModel& model, const PlacementIndex& index, const Placement& start,
-                  const Prices& prices, std::int64_t effort, std::function<bool()> stop);
+                  const Prices& prices, std::int64_t effort, WorkBudget& work);
 
-  /// False: the limits are out of reach, or `stop` ended it. Adds no memory at any step, unless the
-  /// host has limits. Then the state fits on the GPU even where the limits of the host are out of
-  /// reach.
+  /// False: the limits are out of reach, or the work is over. Adds no memory at any step, unless
+  /// the host has limits. Then the state fits on the GPU even where the limits of the host are out
+  /// of reach.
   bool repair();
-  /// Fits at any time, so that `stop` keeps what was added so far. Never raises the excess over the
-  /// host's limits, and often lowers it.
+  /// Fits at any time, so that what was added so far is kept where the work is over. Never raises
+  /// the excess over the host's limits, and often lowers it.
   void fill();
   /// Precondition: the state fits.
   void improve();
@@ -85,7 +85,7 @@ class PlacementSearch {
   PriceSums<double> prices_;
   std::vector<std::int32_t> free_operations_;
   std::int64_t effort_;
-  std::function<bool()> stop_;
+  WorkBudget& work_;
   int unpolled_ = 0;
   bool stopped_ = false;
   std::vector<std::int32_t> over_;    ///< gaps over the step whose memory is lowered
@@ -97,7 +97,7 @@ class PlacementSearch {
 /// The placement that people make by hand: the GPU is filled in order, operation by operation, as
 /// long as it fits.
 [[nodiscard]] Placement filled_in_order(const CutModel& model, const PlacementIndex& index,
-                                        const std::function<bool()>& stop);
+                                        WorkBudget& work);
 /// Only pinned gaps are resident, and every free operation runs on the CPU: the least memory at
 /// every step.
 [[nodiscard]] Placement nothing_resident(const ResidencyProblem& problem);

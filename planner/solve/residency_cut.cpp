@@ -371,6 +371,12 @@ CutModel make_cut_model(const ResidencyProblem& problem, std::vector<Bytes> limi
   return model;
 }
 
+std::int64_t work_of_cut(const CutModel& model) {
+  std::size_t touches = 0;
+  for (const Item& item : model.problem->items) touches += item.touches.size();
+  return 10 + static_cast<std::int64_t>(model.problem->operations.size() + touches) / 4;
+}
+
 PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
                              const Prices& prices, const std::vector<RowPrice>& rows,
                              const HostPrices& host) {

@@ -75,6 +75,9 @@ struct PricedCut {
   Placement greatest;  ///< the cheapest placement with the most on the GPU
 };
 
+/// The work of a cut (work_budget.hpp), by the size of its network where every gap has a node.
+[[nodiscard]] std::int64_t work_of_cut(const CutModel& model);
+
 /// Gaps that cover no priced step take no node. O(problem) and one maximum flow.
 [[nodiscard]] PricedCut cheapest_placement(const CutModel& model, const Restrictions& restrictions,
                                            const Prices& prices,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -23,8 +22,8 @@ namespace stowage {
 
 namespace {
 
-// Limits of effort, in moves looked at and in cuts: counted, so that the same problem gives the
-// same plan on any machine. All of it takes at most about half a second on a thousand storages.
+// Limits of effort, in moves looked at and in cuts. All of it takes at most about half a second on
+// a thousand storages.
 constexpr std::int64_t search_effort = 50'000;
 constexpr int root_cuts = 60;
 constexpr int hosted_root_cuts = 30;   // with the host's limits, of a large problem
@@ -51,26 +50,20 @@ class Solver {
         options_(options),
         model_(make_cut_model(problem, limits_of(problem, options), options.host)),
         index_(model_),
-        end_(std::chrono::steady_clock::now() +
-             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                 std::chrono::duration<double>(options.time_limit_seconds))) {
-    stop_ = [this] {
-      return (options_.cancelled && options_.cancelled()) ||
-             std::chrono::steady_clock::now() >= end_;
-    };
-  }
+        work_(options.work != nullptr ? *options.work : unlimited_) {}
 
   Solution run() {
     // The placement with the least memory fits, since the budget is not below the floor: there is
     // always an answer.
     take(nothing_resident(model_));
     PricedCut unlimited = cheapest_placement(model_, restrictions_of(problem_), {});
+    work_.spend(work_of_cut(model_));
     solution_.cuts = 1;
     solution_.all_gpu_cost_seconds = unlimited.value_seconds;
     solution_.cost_lower_bound_seconds = bound_ = unlimited.bound_seconds;
     solution_.proof = single_leaf({});
     offer(unlimited.least, {}, 0);
-    offer(filled_in_order(model_, index_, stop_), {}, 0);
+    offer(filled_in_order(model_, index_, work_), {}, 0);
     if (!enough(bound_)) bound_and_search();
     const double cost = solution_.evaluation.cost_seconds;
     solution_.cost_lower_bound_seconds = std::min(solution_.cost_lower_bound_seconds, cost);
@@ -167,7 +160,7 @@ class Solver {
   // cannot be made to fit.
   std::optional<Placement> offer(const Placement& start, const Multipliers& prices,
                                  std::int64_t effort) {
-    PlacementSearch search(model_, index_, start, prices.steps, effort, stop_);
+    PlacementSearch search(model_, index_, start, prices.steps, effort, work_);
     search.price_host(prices.host);
     (void)search.repair();
     search.price_host({});
@@ -194,14 +187,14 @@ class Solver {
     const Dual dual = maximise_dual(
         model_, restrictions, {}, columns,
         {upper_bound_seconds(), tolerance,
-         model_.host.any() && size_of_problem() > large ? hosted_root_cuts : root_cuts, stop_});
+         model_.host.any() && size_of_problem() > large ? hosted_root_cuts : root_cuts, work_});
     solution_.cuts += dual.cuts;
     solution_.active_steps = static_cast<int>(dual.prices.steps.size());
     raise_bound(dual.bound_seconds, single_leaf(in_seconds(model_, dual.prices.steps)));
     search_from(columns, dual);
-    if (!options_.branches || enough(bound_) || stop_()) return;
+    if (!options_.branches || enough(bound_) || work_.is_over()) return;
 
-    BranchOptions branch;
+    BranchOptions branch{.work = work_};
     branch.most_cuts = std::max(branch_cuts, static_cast<int>(branch_effort / size_of_problem()));
     branch.tolerance = tolerance;
     branch.upper_bound = [this] { return upper_bound_seconds(); };
@@ -210,7 +203,6 @@ class Solver {
       offer(placement, {prices}, 0);
     };
     branch.enough = [this](double bound) { return enough(bound); };
-    branch.stop = stop_;
     BranchResult result = branch_and_bound(model_, index_, restrictions, dual, columns, branch);
     solution_.cuts += result.cuts;
     raise_bound(result.bound_seconds, std::move(result.tree));
@@ -225,17 +217,17 @@ class Solver {
     };
     for (const Placement& start : options_.starts) {
       add(start);
-      if (stop_()) return;
+      if (work_.is_over()) return;
     }
     for (const std::size_t i : worth_repairing(columns, dual.prices)) {
       add(columns[i].placement.unpacked(problem_));
-      if (stop_() || (model_.host.any() && enough(bound_))) return;
+      if (work_.is_over() || (model_.host.any() && enough(bound_))) return;
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
     for (std::size_t i = 0; i < std::min(starts.size(), improved_starts); ++i) {
-      if (enough(bound_) || stop_()) return;
+      if (enough(bound_) || work_.is_over()) return;
       offer(starts[i].second.unpacked(problem_), dual.prices,
             search_effort / static_cast<std::int64_t>((model_.host.any() ? 2 : 1) * (i + 1)));
     }
@@ -284,8 +276,8 @@ class Solver {
   const SolveOptions& options_;
   CutModel model_;
   PlacementIndex index_;
-  std::chrono::steady_clock::time_point end_;
-  std::function<bool()> stop_;
+  WorkBudget unlimited_;
+  WorkBudget& work_;
   Solution solution_;
   double bound_ = 0;              // within the host's limits, too
   std::vector<Candidate> aside_;  // by cost

@@ -4,7 +4,6 @@
 // search; docs/planner.md has the mathematics and why the bound is one.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host_use.hpp"
 #include "planner/problem/residency_problem.hpp"
+#include "planner/problem/work_budget.hpp"
 
 namespace stowage {
 
@@ -26,10 +26,10 @@ struct SolveOptions {
   /// Limits of the host's memory, as host_use() counts it. The solution keeps to them if such a one
   /// is found. Bounds are of placements with any use of the host.
   HostLimits host = {};
-  double time_limit_seconds = 10;        ///< the best so far is returned with its gap
-  double target_gap = 0.01;              ///< share of the overhead: a smaller gap is not refined
-  std::function<bool()> cancelled = {};  ///< polled; for example SIGINT
-  bool branches = true;         ///< whether to branch where the dual leaves a gap: the longest part
+  double target_gap = 0.01;  ///< share of the overhead: a smaller gap is not refined
+  WorkBudget* work =
+      nullptr;           ///< once over, the best so far is returned with its gap; null: no limit
+  bool branches = true;  ///< whether to branch where the dual leaves a gap: the longest part
   std::size_t most_others = 0;  ///< how many of the next best placements to keep
   /// Consistent placements to start from, beside the solver's own; they need not fit.
   std::vector<Placement> starts = {};

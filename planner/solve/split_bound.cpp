@@ -20,6 +20,7 @@ constexpr std::array<double, 7> cpu_weights{0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5};
 /// The cost on each lane of an item that is away during the node.
 struct Absence {
   double bytes = 0, download = 0, upload = 0;
+  double rate = 0;  // seconds a byte, by the weights at hand
 };
 
 class SplitSearch {
@@ -169,11 +170,14 @@ class SplitSearch {
     const auto cost = [&](const Absence& absence) {
       return down * absence.download + up * absence.upload;
     };
-    std::ranges::sort(away_, [&](const Absence& a, const Absence& b) {
-      return cost(a) * b.bytes < cost(b) * a.bytes;
-    });
+    // Stable, by one key each: where keys are equal, the order, and so the sum, is the items'.
+    std::vector<Absence> away = away_;
+    for (Absence& absence : away) {
+      absence.rate = cost(absence) / std::max(absence.bytes, 1.0);
+    }
+    std::ranges::stable_sort(away, {}, &Absence::rate);
     double seconds = 0;
-    for (const Absence& absence : away_) {
+    for (const Absence& absence : away) {
       if (excess <= 0) break;
       const double part = absence.bytes > 0 ? std::min(1.0, excess / absence.bytes) : 0;
       seconds += part * cost(absence);

@@ -124,6 +124,8 @@ TEST_CASE("numbers out of range are refused before anything is read") {
   const double never = std::nan("");
   CHECK(text(ask(PlacementQuestion{.step = step, .gpu = t4, .time_limit_seconds = never})) ==
         "`time_limit` takes 0.01 to 86400 seconds");
+  CHECK(text(ask(PlacementQuestion{.step = step, .gpu = t4, .effort = 0})) ==
+        "`effort` takes 1 to 1024");
   CHECK(text(describe({.source = "mlp"}, 0)) == "`batch` 0" + range);
   CHECK(text(describe({.source = "mlp", .seq = 0})) == "`seq` 0" + range);
 }

@@ -46,7 +46,7 @@ Line advised(const Line& refused, const char* member) {
 }
 
 void check_works(const Line& words) {
-  const Outcome outcome = stowage_program(line_with(words, {"--time-limit", "1"}));
+  const Outcome outcome = stowage_program(words);
   CAPTURE(outcome.out);
   CAPTURE(outcome.err);
   CHECK(outcome.exit_code == 0);
@@ -90,13 +90,13 @@ TEST_CASE("a card without room for an arena is told which total has some") {
 }
 
 TEST_CASE("a host that is too small is told how much one of the plans needs") {
-  const Line refused{"plan",          "mlp",  "--batch",      "64",
-                     "--budget",      "9MiB", "--placement",  "optimizer,weights",
-                     "--host-memory", "2MiB", "--time-limit", "5"};
+  const Line refused{"plan",          "mlp",  "--batch",     "64",
+                     "--budget",      "9MiB", "--placement", "optimizer,weights",
+                     "--host-memory", "2MiB"};
   const Line words = advised(refused, "least_host");
   CHECK(std::ranges::find(words, "--host-memory") != words.end());
   CHECK(std::ranges::find(words, "--budget") != words.end());
-  const Outcome outcome = stowage_program(line_with(words, {"--time-limit", "5"}));
+  const Outcome outcome = stowage_program(words);
   CAPTURE(outcome.out);
   CHECK(outcome.exit_code == 0);
   const Outcome nothing =

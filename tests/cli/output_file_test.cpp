@@ -23,8 +23,8 @@ namespace {
 
 // Long enough for a signal to meet it at work.
 std::vector<std::string> long_plan(const std::string& output) {
-  return {"plan", "gpt2-medium", "--batch",      "8", "--budget", "6GiB",
-          "-o",   output,        "--time-limit", "30"};
+  return {"plan", "gpt2-medium", "--batch", "8",        "--budget",
+          "6GiB", "-o",          output,    "--effort", "1024"};
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ json answer_of(const Outcome& outcome) { return json::parse(outcome.out); }
 TEST_CASE("several plans are validated one after the other, each with its own report") {
   const testing::TemporaryFolder folder;
   const std::string a = planned_net(folder, "a.yaml"),
-                    b = planned_net(folder, "b.yaml", {"--time-limit", "1"});
+                    b = planned_net(folder, "b.yaml", {"--effort", "2"});
   const Outcome outcome = stowage_program({"validate", a, b, "--format", "json"});
   CHECK(outcome.exit_code == 0);
   const json answer = answer_of(outcome);

@@ -50,8 +50,7 @@ void write_plans(const std::string& folder) {
   const auto workspaces = rule_workspace_source(8.6);
   for (const std::string model : {"mlp", "mnist-cnn"}) {
     for (const Bytes budget : {2_MiB, 4_MiB, 8_MiB, 64_MiB}) {
-      const auto plans =
-          make_plans(request_for(model, budget), *workspaces, {.time_limit_seconds = 0.5});
+      const auto plans = make_plans(request_for(model, budget), *workspaces, {.work = {500'000}});
       if (!plans) continue;
       for (const Plan& plan : *plans) {
         write(fmt::format("{}/{}-{}-{}.yaml", folder, model, budget.count() >> 20, plan.name),

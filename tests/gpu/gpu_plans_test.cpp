@@ -63,7 +63,7 @@ std::vector<Plan> proposals(std::int64_t percent, const std::vector<std::string>
   request.batch = WholeBatch(8);
   const auto workspaces = rule_workspace_source(8.6);
   request.budget = Bytes(least_whole_arena(request, *workspaces).value().count() * percent / 100);
-  const auto plans = make_plans(request, *workspaces, {.time_limit_seconds = 20});
+  const auto plans = make_plans(request, *workspaces, {.work = {20'000'000}});
   if (!plans) FAIL(render(plans.error()));
   return *plans;
 }

@@ -62,7 +62,7 @@ inline PlanRequest small_request(Bytes budget, const std::vector<std::string>& p
 inline std::vector<Plan> small_plans(Bytes budget, const std::vector<std::string>& pins = {}) {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans = make_plans(small_request(budget, pins), *workspaces,
-                                {.time_limit_seconds = 60, .target_gap = 0.05});
+                                {.work = {60'000'000}, .target_gap = 0.05});
   if (!plans) throw std::runtime_error(render(plans.error()));
   return *plans;
 }

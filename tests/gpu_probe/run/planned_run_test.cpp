@@ -48,7 +48,7 @@ std::string failures_of_plan(const RunReport& report) {
 std::vector<Plan> plans_within(const char* text, const LoweringSettings& settings, Bytes budget) {
   const auto source = rule_workspace_source(compute_capability);
   auto plans = make_plans(request_for(text, settings, budget), *source,
-                          {.time_limit_seconds = 60, .target_gap = 0.2});
+                          {.work = {60'000'000}, .target_gap = 0.2});
   return plans ? std::move(*plans) : std::vector<Plan>{};
 }
 

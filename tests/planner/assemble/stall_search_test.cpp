@@ -64,7 +64,8 @@ TEST_CASE("without moves, or stopped, the start stays") {
   const StepCase of = case_of_budget(budget);
   const Placement start = placed_by(SwapPolicy::swap_all, of.step, of.placed, budget).value();
   CHECK(reduce_stalls(of.step, of.placed, start, {.budget = budget, .most_moves = 0}) == start);
-  const StallSearchOptions stopped{.budget = budget, .stop = [] { return true; }};
+  WorkBudget none(Work{0});
+  const StallSearchOptions stopped{.budget = budget, .work = &none};
   CHECK(reduce_stalls(of.step, of.placed, start, stopped) == start);
   CHECK_FALSE(reduce_stalls(of.step, of.placed, start, {.budget = budget}) == start);
 }

@@ -15,7 +15,7 @@ namespace {
 struct Network {
   PlanRequest request;
   std::unique_ptr<WorkspaceSource> workspaces = rule_workspace_source(8.6);
-  ProposalOptions options{.time_limit_seconds = 60};
+  ProposalOptions options{.work = {60'000'000}};
   Planning planning;
   StepCase whole;
 

@@ -29,12 +29,12 @@ TEST_CASE("vDNN: VGG-16 at a batch of 256 trains on 12 GB by swapping early acti
       .budget = Bytes(11LL << 30),
       .levers = parse_levers("activations").value()};
   const auto workspaces = rule_workspace_source(8.6);
-  const ProposalOptions options{.time_limit_seconds = 60, .target_gap = 0.05};
+  const ProposalOptions options{.work = {60'000'000}, .target_gap = 0.05};
   const Planning planning(request, *workspaces, options);
   StepCase whole = make_case(planning, planning.document.graph).value();
   const Bytes everything = whole.all_gpu.least_arena;
   CHECK(everything > Bytes(14LL << 30));
-  const auto plan = cheapest_plan(planning, whole, {.effort = Effort::quick});
+  const auto plan = cheapest_plan(planning, whole, "cheapest", {.effort = Effort::quick});
   REQUIRE(plan.has_value());
   CHECK(plan->totals.arena <= request.budget.bytes);
   Bytes swapped, of_first_stages;

@@ -37,7 +37,7 @@ LeastBudget least_of(const PlanRequest& request) {
 bool has_plan(PlanRequest request, Bytes budget) {
   const auto workspaces = rule_workspace_source(8.6);
   request.budget = budget;
-  const auto plans = make_plans(request, *workspaces, {.time_limit_seconds = 60});
+  const auto plans = make_plans(request, *workspaces, {.work = {60'000'000}});
   if (!plans) return false;
   for (const Plan& plan : *plans) CHECK(plan.totals.arena <= budget);
   return true;

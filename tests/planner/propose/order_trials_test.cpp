@@ -50,7 +50,7 @@ PlanRequest branching_request(Bytes budget, bool trains) {
 TEST_CASE("a plan in another order is valid, shorter, and says what the order is worth") {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans =
-      make_plans(branching_request(20_MiB, false), *workspaces, {.time_limit_seconds = 60});
+      make_plans(branching_request(20_MiB, false), *workspaces, {.work = {60'000'000}});
   REQUIRE(plans.has_value());
   const Plan& plan = plans->back();
   REQUIRE(plan.name == "order");
@@ -66,7 +66,7 @@ TEST_CASE("a plan in another order is valid, shorter, and says what the order is
 TEST_CASE("control dependencies are drawn of a step with an order of its own alone") {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans =
-      make_plans(branching_request(20_MiB, false), *workspaces, {.time_limit_seconds = 60});
+      make_plans(branching_request(20_MiB, false), *workspaces, {.work = {60'000'000}});
   REQUIRE(plans.has_value());
   CHECK(export_dot(plans->back()).value().find("tooltip=\"control\"") != std::string::npos);
   CHECK(export_dot(plans->front()).value().find("tooltip=\"control\"") == std::string::npos);
@@ -74,7 +74,7 @@ TEST_CASE("control dependencies are drawn of a step with an order of its own alo
 
 TEST_CASE("an order is no proposal where none takes less") {
   const auto workspaces = rule_workspace_source(8.6);
-  const ProposalOptions options{.time_limit_seconds = 60};
+  const ProposalOptions options{.work = {60'000'000}};
   const auto has_order = [&](const PlanRequest& request) {
     const Planning planning(request, *workspaces, options);
     return !order_trials(planning, make_case(planning, planning.document.graph).value()).empty();
@@ -91,7 +91,7 @@ TEST_CASE("an order is no proposal where none takes less") {
 TEST_CASE("recomputation and another order go together") {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans =
-      make_plans(branching_request(34_MiB, true), *workspaces, {.time_limit_seconds = 60});
+      make_plans(branching_request(34_MiB, true), *workspaces, {.work = {60'000'000}});
   REQUIRE(plans.has_value());
   const Plan& plan = plans->back();
   CHECK(plan.name == "recompute-order");

@@ -186,7 +186,7 @@ TEST_CASE("pins that leave no room are a no that says what stays") {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans = make_plans(
       testing::small_request(512_KiB, {"class:activation=gpu", "class:optimizer_state=gpu"}),
-      *workspaces, {.time_limit_seconds = 5});
+      *workspaces, {.work = {5'000'000}});
   REQUIRE_FALSE(plans.has_value());
   const std::string why = render(plans.error());
   CHECK(why.find(" are kept there beside it") != std::string::npos);

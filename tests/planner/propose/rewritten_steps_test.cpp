@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "planner/explain/plan_words.hpp"
 #include "planner/plan/two_sides.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 using testing::small_request;
 
-const ProposalOptions patient{.time_limit_seconds = 60, .target_gap = 0.05};
+const ProposalOptions patient{.work = {60'000'000}, .target_gap = 0.05};
 
 /// A request of a step that computes on the GPU, and a case of it.
 struct Asked {
@@ -214,18 +215,54 @@ TEST_CASE("a forecast says what the host lacks, and a step that it holds is sear
 TEST_CASE("the frontier falls from the least budget to that of everything on the GPU") {
   const auto workspaces = rule_workspace_source(8.6);
   const PlanRequest request = on_gpu(64_MiB);
-  const auto points = frontier(request, *workspaces, patient, 6);
-  REQUIRE(points.has_value());
-  REQUIRE(points->size() >= 3);
-  for (std::size_t i = 1; i < points->size(); ++i) {
-    CHECK((*points)[i].budget.bytes > (*points)[i - 1].budget.bytes);
-    CHECK((*points)[i].step_seconds <= (*points)[i - 1].step_seconds);
+  const auto found = frontier(request, *workspaces, patient, {}, 6);
+  REQUIRE(found.has_value());
+  CHECK(found->left_out == 0);
+  const std::vector<FrontierPoint>& points = found->points;
+  REQUIRE(points.size() >= 3);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    CHECK(points[i].budget.bytes > points[i - 1].budget.bytes);
+    CHECK(points[i].step_seconds <= points[i - 1].step_seconds);
+    CHECK(points[i].step_lower_bound_seconds.value() <=
+          points[i - 1].step_lower_bound_seconds.value());
   }
-  for (const FrontierPoint& point : *points) {
+  for (const FrontierPoint& point : points) {
     CHECK(point.step_lower_bound_seconds.value() <= point.step_seconds * (1 + 1e-9));
   }
-  CHECK(points->back().step_seconds <= 1.02 * Asked(request).whole.all_gpu.seconds);
-  CHECK(frontier(request, *workspaces, {.cancelled = [] { return true; }}, 6)->empty());
+  CHECK(points.back().step_seconds <= 1.02 * Asked(request).whole.all_gpu.seconds);
+}
+
+TEST_CASE("a frontier that is stopped says how many budgets it left out") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const PlanRequest request = on_gpu(64_MiB);
+  const auto cancelled = frontier(request, *workspaces, {.cancelled = [] { return true; }}, {}, 6);
+  REQUIRE(cancelled.has_value());
+  CHECK(cancelled->points.empty());
+  CHECK(cancelled->left_out == 6);
+  std::atomic<int> polls = 0;
+  const auto late = frontier(request, *workspaces,
+                             {.work = {1}, .out_of_time = [&] { return ++polls > 2; }}, {}, 6);
+  REQUIRE(late.has_value());
+  CHECK(late->left_out > 0);
+}
+
+TEST_CASE("no point of a frontier has a longer step than a plan that is known") {
+  const auto workspaces = rule_workspace_source(8.6);
+  PlanRequest request = on_gpu(2_MiB);
+  const auto plans = make_plans(request, *workspaces, patient);
+  REQUIRE(plans.has_value());
+  const auto found = frontier(request, *workspaces, {.work = {100}}, *plans, 8);
+  REQUIRE(found.has_value());
+  int compared = 0;
+  for (const FrontierPoint& point : found->points) {
+    for (const Plan& plan : *plans) {
+      if (plan.totals.arena > point.budget.bytes) continue;
+      ++compared;
+      CHECK(point.step_seconds <= plan.totals.step_seconds);
+    }
+    CHECK(point.step_lower_bound_seconds.value() <= point.step_seconds);
+  }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("operations run on the CPU where a plan may use that, and not where it may not") {

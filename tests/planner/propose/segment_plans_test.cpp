@@ -87,7 +87,7 @@ TEST_CASE("borders leave no segment too many weights, and the fewest bytes cross
 TEST_CASE("where neither weights nor activations fit, chunks go through segments") {
   const auto workspaces = rule_workspace_source(8.6);
   const PlanRequest request = wide_request(40_MiB);
-  const ProposalOptions options{.time_limit_seconds = 20};
+  const ProposalOptions options{.work = {20'000'000}};
   const auto plans = make_plans(request, *workspaces, options);
   REQUIRE(plans.has_value());
   const Plan& plan = plans->back();
@@ -108,7 +108,7 @@ TEST_CASE("where neither weights nor activations fit, chunks go through segments
 
 TEST_CASE("segments are for an inference whose weights do not fit") {
   const auto workspaces = rule_workspace_source(8.6);
-  const ProposalOptions options{.time_limit_seconds = 20};
+  const ProposalOptions options{.work = {20'000'000}};
   const auto has_segments = [&](const PlanRequest& request) {
     const Planning planning(request, *workspaces, options);
     return segments_plan(planning, make_case(planning, planning.document.graph).value())

@@ -223,7 +223,7 @@ TEST_CASE("residency cut: with prices on the host it is the best of all placemen
 
 TEST_CASE("the search knows what its state takes of the host, after any moves") {
   Random random(77);
-  const auto never = [] { return false; };
+  WorkBudget unlimited;
   for (int round = 0; round < 500; ++round) {
     CAPTURE(round);
     const ResidencyProblem problem = random_problem(random);
@@ -232,7 +232,7 @@ TEST_CASE("the search knows what its state takes of the host, after any moves") 
     const HostLimits host{Bytes(below(random, 20) * mebi), Bytes(below(random, 30) * mebi)};
     const CutModel model = make_cut_model(problem, limits, host);
     const PlacementIndex index(model);
-    PlacementSearch search(model, index, nothing_resident(model), {}, 500, never);
+    PlacementSearch search(model, index, nothing_resident(model), {}, 500, unlimited);
     const bool fits = search.repair();
     if (fits) search.fill();
     if (fits) search.improve();

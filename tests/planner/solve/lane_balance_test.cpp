@@ -123,8 +123,9 @@ TEST_CASE("cancelling leaves a bound") {
   Random random(13);
   const ResidencyProblem problem = random_problem(random);
   const Bytes budget = memory_floor(problem).bytes;
-  const LaneBalance balance = balance_lanes(problem, least_memory(problem, budget),
-                                            {.budget = budget, .stop = [] { return true; }});
+  WorkBudget cancelled(usual_work, {.cancelled = [] { return true; }, .out_of_time = {}});
+  const LaneBalance balance =
+      balance_lanes(problem, least_memory(problem, budget), {.budget = budget, .work = &cancelled});
   CHECK(balance.cuts == 1);
   CHECK(balance.step_lower_bound_seconds > 0);
 }

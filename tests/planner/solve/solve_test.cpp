@@ -53,8 +53,9 @@ TEST_CASE("solve: stopped at any moment it has a plan within the budget, and a b
     const auto best = cheapest_within(problem, all_assignments(problem), budget);
     REQUIRE(best.has_value());
     std::int64_t polls = below(random, 6);
-    const Result<Solution> solution = solve(
-        problem, {.budget = budget, .target_gap = 0, .cancelled = [&] { return polls-- <= 0; }});
+    WorkBudget work(usual_work, {.cancelled = [&] { return polls-- <= 0; }, .out_of_time = {}});
+    const Result<Solution> solution =
+        solve(problem, {.budget = budget, .target_gap = 0, .work = &work});
     REQUIRE(solution.has_value());
     const Evaluation evaluation = evaluate(problem, solution->placement);
     REQUIRE(evaluation.inconsistency == "");

@@ -63,7 +63,7 @@ PlanRequest request_within(Bytes budget, const Levers& levers, double link) {
 std::vector<Plan> plans_within(Bytes budget, const Levers& levers, double link = 12e9) {
   const auto workspaces = rule_workspace_source(8.6);
   auto plans = make_plans(request_within(budget, levers, link), *workspaces,
-                          {.time_limit_seconds = 60, .target_gap = 0});
+                          {.work = {60'000'000}, .target_gap = 0});
   return plans ? *std::move(plans) : std::vector<Plan>{};
 }
 

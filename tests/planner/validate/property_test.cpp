@@ -63,7 +63,7 @@ std::string shipped(const std::string& name) {
 }
 
 // Any plan will do, so the solver need not look long.
-const ProposalOptions limits{.time_limit_seconds = 60, .target_gap = 0.05};
+const ProposalOptions limits{.work = {60'000'000}, .target_gap = 0.05};
 
 struct Model {
   std::string text;

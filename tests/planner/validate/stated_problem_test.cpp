@@ -92,7 +92,7 @@ TEST_CASE("the problem stated from a plan is the planner's, in every cost, size 
   const DevicePin head{PinTarget::scope, "head", PinnedSide::gpu};
   for (const std::vector<DevicePin>& pins : {std::vector<DevicePin>{}, {state}, {up, head}}) {
     const PlanRequest request = request_of_tied(pins);
-    const auto plans = make_plans(request, *workspaces, {.time_limit_seconds = 0.2});
+    const auto plans = make_plans(request, *workspaces, {.work = {200'000}});
     REQUIRE(plans.has_value());
     const Plan& plan = plans->front();
     const auto sized = size_step(plan.step.graph, plan.step.batch, *workspaces);

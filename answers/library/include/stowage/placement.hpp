@@ -16,9 +16,11 @@ struct PlacementQuestion {
   std::optional<std::int64_t> batch;  ///< absent: a step file's own, or 1
   std::optional<std::int64_t>
       budget_bytes;  ///< for the GPU's arena; absent: all that the card leaves
-  std::optional<std::int64_t> host_memory_bytes;  ///< absent: this machine's
+  std::optional<std::int64_t> host_memory_bytes;  ///< absent: a generic host's
   std::string choose;                             ///< a plan's name; empty: the fastest that may be
-  double time_limit_seconds = 10;                 ///< of the search
+  int effort = 1;  ///< up to how many times the usual work: more never finds less
+  /// Stops the search by the clock: what is found then depends on the machine. Absent: no limit.
+  std::optional<double> time_limit_seconds;
 };
 
 struct PlacementPlan {

@@ -41,6 +41,7 @@ Result<std::string> answer(const ExportQuestion& question) {
     if (!plan) return tl::unexpected(plan.error());
     return export_dot(*plan);
   }
+  if (auto mistake = program_to_export(*source->source)) return failure(*std::move(mistake));
   const auto model = load_asked_model(*std::move(source), question.model);
   if (!model) return tl::unexpected(model.error());
   return export_dot(model->graph);

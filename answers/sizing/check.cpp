@@ -69,7 +69,9 @@ Result<std::optional<CheckCures>> find_cures(const CheckQuestion& question, cons
       look_for_largest(setup.graph, setup.card.card, settings, setup.workspaces.source());
   if (!largest) return tl::unexpected(std::move(largest.error()));
   largest->batch *= replica_count(settings);
-  return std::optional(CheckCures{*largest, plan_advice(question.step, setup)});
+  CheckCures cures{.largest = *largest, .plan = plan_advice(question.step, setup)};
+  if (largest->batch == 0 && largest->is_proven) cures.changes = try_changes(question.step, setup);
+  return std::optional(std::move(cures));
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ Result<CheckAnswer> answer(const CheckQuestion& question) {
   found.notes = setup->notes();
   auto cures = find_cures(question, *setup, found.training);
   if (!cures) return tl::unexpected(std::move(cures.error()));
-  found.cures = *cures;
+  found.cures = *std::move(cures);
   return found;
 }
 

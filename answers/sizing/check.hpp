@@ -10,6 +10,7 @@
 #include "answers/sizing/kernel_workspaces.hpp"
 #include "answers/sizing/plan_advice.hpp"
 #include "answers/sizing/step_summary.hpp"
+#include "answers/sizing/tried_changes.hpp"
 #include "answers/sizing/verdict.hpp"
 #include "estimator/check/evaluation.hpp"
 #include "estimator/check/rule_of_thumb.hpp"
@@ -28,6 +29,7 @@ struct CheckQuestion {
 struct CheckCures {
   LargestBatch largest;            ///< of all replicas
   std::optional<PlanAdvice> plan;  ///< with part of it on the host
+  TriedChanges changes;            ///< where not even the smallest batch fits
 };
 
 struct CheckAnswer {

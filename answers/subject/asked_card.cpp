@@ -53,7 +53,7 @@ Result<AskedCard> uncalibrated_card(const CardQuestion& question) {
     return asked;
   }
   if (question.name == present_name) return card_of_this_machine(question);
-  auto found = find_card(question.name, question.configs.gpus());
+  auto found = find_card(question.name, question.configs.gpus(), question.cuda_total);
   if (!found) return tl::unexpected(std::move(found.error()));
   asked.card = std::move(found->card);
   if (!found->note.empty()) asked.notes.push_back(note(std::move(found->note)));

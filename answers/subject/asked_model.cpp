@@ -7,6 +7,7 @@
 
 #include "answers/question/question_error.hpp"
 #include "answers/subject/file_kind.hpp"
+#include "answers/subject/way_in.hpp"
 #include "estimator/adapt/adapt.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/document/step_document.hpp"
@@ -66,6 +67,9 @@ Result<FoundModel> find_asked_model(const ModelQuestion& question) {
   auto imported = import_model(read_file_head(question.source), options);
   if (!imported) return tl::unexpected(std::move(imported.error()));
   if (*imported) return described_by_reader(**std::move(imported));
+  if (std::error_code code; std::filesystem::is_directory(question.source, code)) {
+    if (auto mistake = foreign_folder(question.source)) return failure(*std::move(mistake));
+  }
   auto found = find_model(question.source, question.configs.models());
   if (!found) return found;
   if (is_piped(question.source)) {

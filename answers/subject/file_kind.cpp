@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "answers/question/shell_word.hpp"
+#include "answers/subject/way_in.hpp"
 
 namespace stowage {
 
@@ -16,12 +17,6 @@ using namespace std::string_view_literals;
 
 constexpr std::size_t looked_at = 4096;
 
-constexpr std::string_view checkpoint = "a PyTorch checkpoint",
-                           torch_script = "a TorchScript model", pickle = "a Python pickle",
-                           keras_archive = "a Keras model",
-                           hdf5 = "HDF5 (weights, or a Keras model)",
-                           program = "a program's source";
-
 struct Signature {
   std::string_view bytes;
   std::string_view kind;
@@ -29,9 +24,9 @@ struct Signature {
 
 // The first bytes as each format's documentation has them.
 constexpr std::array signatures{
-    Signature{"\x89HDF\r\n\x1a\n"sv, hdf5},
+    Signature{"\x89HDF\r\n\x1a\n"sv, hdf5_file},
     Signature{"GGUF"sv, "a GGUF model"},
-    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv, checkpoint},
+    Signature{"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."sv, pytorch_checkpoint},
     Signature{"\x1f\x8b"sv, "gzip-compressed"},
     Signature{"\x28\xb5\x2f\xfd"sv, "zstd-compressed"},
     Signature{"\xfd"
@@ -75,9 +70,9 @@ std::string_view zip_kind(std::string_view content) {
   if (contains(content, "constants.pkl") || contains(content, "/code/")) {
     return torch_script;
   }
-  if (contains(content, "data.pkl")) return checkpoint;
+  if (contains(content, "data.pkl")) return pytorch_checkpoint;
   if (contains(content, "config.json")) return keras_archive;
-  return "a zip archive";
+  return zip_archive;
 }
 
 std::optional<std::string> json_kind(std::string_view content) {
@@ -92,6 +87,9 @@ std::optional<std::string> json_kind(std::string_view content) {
     return "JSON of a Hugging Face configuration";
   }
   if (names("class_name") && names("config")) return "JSON of a Keras model";
+  if (names("cells") && (names("cell_type") || names("nbformat"))) {
+    return std::string(python_notebook);
+  }
   if (names("schema_version")) {
     return "JSON that stowage printed as a result";
   }
@@ -110,32 +108,30 @@ bool has_key(std::string_view text, std::string_view key) {
   return false;
 }
 
-/// How a network gets in that such a file holds or is made by.
-std::string way_in(std::string_view kind, std::string_view name) {
-  if (kind == program && name.ends_with(".py")) {
-    return fmt::format(
-        "python -m stowage record {} `batch` N -o step.json runs one step of a model that a "
-        "function of it returns, without a GPU; step.json is read (docs/record.md)",
-        shell_word(std::string(name) + ":FUNCTION"));
-  }
-  if (kind == checkpoint || kind == torch_script || kind == pickle) {
-    return "it has weights; python -m stowage record FILE.py:FUNCTION `batch` N -o step.json "
-           "records the program that makes their model, and step.json is read (docs/record.md)";
-  }
-  if (kind == keras_archive && name != "-") {
-    return fmt::format("unzip -p {} config.json > model.json writes its network, which is read",
-                       shell_word(name));
-  }
-  if (kind == hdf5) {
-    return "of a Keras model, what keras.models.load_model(FILE, compile=False).to_json() returns "
-           "is read (docs/keras.md)";
-  }
-  return "docs/model-description.md says how a model is described; stowage models lists those that "
-         "came with the program";
-}
-
 std::string_view name_of(const SourceText& source) {
   return source.name == "-" ? std::string_view("stdin") : std::string_view(source.name);
+}
+
+/// Whether a kind says more than a file's name does.
+bool tells_a_format(std::string_view kind) {
+  return kind != "binary" && kind != zip_archive && kind != "JSON of another kind";
+}
+
+/// Of a file whose content says nothing: by its name.
+std::optional<Diagnostic> named_as_another(const SourceText& source) {
+  const std::string_view text = std::string_view(source.text).substr(0, looked_at);
+  if (has_key(text, "model") || has_key(text, "layers") || has_key(text, "based_on")) {
+    return std::nullopt;
+  }
+  const auto kind = kind_by_name(source.name);
+  if (!kind) return std::nullopt;
+  const bool is_empty =
+      std::ranges::all_of(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  return Diagnostic{
+      .message = is_empty ? fmt::format("'{}' is empty, and named as {}", source.name, *kind)
+                          : fmt::format("'{}' is named as {}, and is no model's description",
+                                        source.name, *kind),
+      .hint = way_in(*kind, source.name)};
 }
 
 }  // namespace
@@ -155,13 +151,21 @@ std::optional<std::string> foreign_kind(std::string_view content) {
     if (content.starts_with(signature.bytes)) return std::string(signature.kind);
   }
   if (content.starts_with("PK\x03\x04")) return std::string(zip_kind(content));
+  constexpr std::size_t tar_magic = 257;
+  if (content.substr(std::min(tar_magic, content.size())).starts_with("ustar")) {
+    return std::string(tar_archive);
+  }
+  if (content.substr(std::min<std::size_t>(4, content.size())).starts_with("TFL3")) {
+    return std::string(tensorflow_lite);
+  }
+  if (content.starts_with("<?xml") && contains(content, "<net ")) return std::string(openvino);
   if (is_safetensors(content)) return "safetensors (weights without a network)";
-  if (is_pickle(content)) return std::string(pickle);
+  if (is_pickle(content)) return std::string(python_pickle);
   if (is_onnx(content)) return "an ONNX model";
   if (contains(content, "\0"sv)) return "binary";
   if (content.starts_with("#!") || content.starts_with("import ") ||
       contains(content, "\nimport ") || contains(content, "\nfrom torch")) {
-    return std::string(program);
+    return std::string(program_source);
   }
   return json_kind(content);
 }
@@ -187,6 +191,9 @@ std::optional<Diagnostic> not_a_model(const SourceText& source) {
       break;
   }
   const auto kind = foreign_kind(source.text);
+  if (kind && (tells_a_format(*kind) || kind_by_name(source.name) == *kind))
+    return mistake(*kind, way_in(*kind, source.name));
+  if (auto named = named_as_another(source)) return named;
   if (!kind) return std::nullopt;
   return mistake(*kind, way_in(*kind, source.name));
 }
@@ -204,6 +211,16 @@ std::optional<Diagnostic> not_a_plan(const SourceText& source) {
       .hint = is_model
                   ? fmt::format("stowage plan {} `gpu` NAME -o plan.yaml makes a plan of it", name)
                   : std::string("stowage plan MODEL `gpu` NAME -o plan.yaml makes a plan")};
+}
+
+std::optional<Diagnostic> program_to_export(const SourceText& source) {
+  const auto kind = foreign_kind(source.text);
+  if (kind != program_source || !source.name.ends_with(".py")) return std::nullopt;
+  return Diagnostic{
+      .message = fmt::format("'{}' is {}, not a plan or a model's description", source.name, *kind),
+      .hint = fmt::format("python -m stowage export {} -o model.yaml writes a description of a "
+                          "model that a function of it returns (docs/export.md)",
+                          shell_word(source.name + ":FUNCTION"))};
 }
 
 }  // namespace stowage

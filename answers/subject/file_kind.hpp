@@ -23,4 +23,7 @@ enum class StowageFile { none, plan, card, host };
 /// The mistake of naming `source` where a plan is wanted; nullopt: it may be a plan.
 [[nodiscard]] std::optional<Diagnostic> not_a_plan(const SourceText& source);
 
+/// The mistake of exporting a program, which the Python part does; nullopt: it is none.
+[[nodiscard]] std::optional<Diagnostic> program_to_export(const SourceText& source);
+
 }  // namespace stowage

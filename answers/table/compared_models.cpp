@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "answers/question/question_error.hpp"
+#include "answers/subject/way_in.hpp"
 #include "estimator/huggingface/adapter_config.hpp"
 #include "estimator/weights/stored_weights.hpp"
 
@@ -49,6 +50,7 @@ Result<std::vector<std::string>> models_in(const std::string& folder) {
         "`stowage summary` prints what is in them"));
   }
   if (models.empty()) {
+    if (auto mistake = foreign_folder(folder)) return failure(*std::move(mistake));
     return failure(question_error(fmt::format("the folder '{}' has no model", folder),
                                   "models in a folder end in .yaml, .yml, .json or .onnx, or "
                                   "are folders with a config.json"));

@@ -4,6 +4,7 @@
 #include "cli/options/arguments.hpp"
 #include "estimator/base/name_match.hpp"
 #include "estimator/card/card.hpp"
+#include "estimator/card/mig_slice.hpp"
 
 namespace stowage {
 
@@ -31,16 +32,30 @@ Json json_of(const Card& card) {
                       {"workspace_source", card.cudnn_device_json.empty() ? "rule" : "cudnn"}};
 }
 
+/// The cards that the filter's words name; a slice of a divided card, which the list has not.
+Result<std::vector<Card>> listed_cards(const CatalogueRequest& request) {
+  if (named_slice(request.filter)) {
+    auto slice = find_card(request.filter, request.configs.gpus());
+    if (!slice) return tl::unexpected(std::move(slice.error()));
+    return std::vector<Card>{std::move(slice->card)};
+  }
+  auto cards = all_cards(request.configs.gpus());
+  if (cards) {
+    std::erase_if(*cards, [&](const Card& card) { return !has_words(card.name, request.filter); });
+  }
+  return cards;
+}
+
 }  // namespace
 
 Result<RenderedAnswer> run_gpus(const CatalogueRequest& request) {
-  const auto cards = all_cards(request.configs.gpus());
+  const auto cards = listed_cards(request);
   if (!cards) return tl::unexpected(cards.error());
 
   RenderedAnswer answer;
   Report& report = answer.report;
   Table table{.columns = {{"nvidia-smi", "nvml_total_bytes"},
-                          {"CUDA total", "cuda_total_bytes"},
+                          {"CUDA total", "cuda_total_bytes", true},
                           {"Context", "context_bytes"},
                           {"CC", "compute_capability"},
                           {"GB/s", "memory_gb_per_second"},
@@ -50,7 +65,6 @@ Result<RenderedAnswer> run_gpus(const CatalogueRequest& request) {
                           {"Name", "name"}}};
   Json::Array rows;
   for (const Card& card : *cards) {
-    if (!has_words(card.name, request.filter)) continue;
     table.rows.push_back(
         {{card.nvml_total, card.cuda_total, card.context, Number{card.compute_capability, 1},
           Number{card.memory_bandwidth / 1e9}, Number{card.fp32_flops / 1e12, 1},

@@ -124,7 +124,7 @@ Json kernels_json(const CalibratedKernels& kernels) {
 std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
                            const Calibration& calibration, Report& out) {
   // A calibration's name is that of the catalogue's card where there is one.
-  const auto found = find_card(calibration.name, request.configs.gpus());
+  const auto found = find_card(calibration.name, request.configs.gpus(), gpu.total);
   const Card card = found ? found->card : card_by_rule(gpu);
   std::string text =
       calibration_yaml(calibration, card.name, in_options("stowage probe `calibrate`"));

@@ -12,6 +12,7 @@
 
 #include "answers/question/question_error.hpp"
 #include "answers/question/version.hpp"
+#include "cli/commands/python_part.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/named_libraries.hpp"
@@ -56,7 +57,9 @@ Screen screen() {
           .width = terminal_width(STDOUT_FILENO)};
 }
 
-Diagnostics unknown_command(const std::string& word) {
+Diagnostics unknown_command(std::span<const std::string> words) {
+  if (auto python = python_command(words)) return {*std::move(python)};
+  const std::string& word = words.front();
   std::vector<std::string_view> names;
   for (const CommandSpec& command : command_table()) names.push_back(command.name);
   std::string hint = did_you_mean(word, names);
@@ -96,7 +99,7 @@ ExitCode run_program(std::span<const std::string> words) {
 
   const Format mistakes_format = format_for_mistakes(words);
   const CommandSpec* command = find_command(words[0]);
-  if (command == nullptr) return refuse(unknown_command(words[0]), mistakes_format);
+  if (command == nullptr) return refuse(unknown_command(words), mistakes_format);
   words = words.subspan(1);
   if (contains(words, "--help")) return print(long_help(*command), ExitCode::yes);
   if (contains(words, "-h")) return print(short_help(*command), ExitCode::yes);

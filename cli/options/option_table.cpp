@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cctype>
+#include <string>
 
 #include "cli/options/fine_tuning_options.hpp"
 #include "cli/options/option.hpp"
@@ -21,6 +23,17 @@ const std::vector<OptionSpec>& all_options() {
     return all;
   }();
   return options;
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool is_choice(const OptionSpec& option, std::string_view value) {
+  return std::ranges::find(option.choices, value) != option.choices.end();
 }
 
 }  // namespace
@@ -48,6 +61,14 @@ std::span<const OptionSpec> option_table() { return all_options(); }
 std::string_view canonical_value(const OptionSpec& option, std::string_view value) {
   for (const auto& [word, meaning] : option.synonyms) {
     if (word == value) return meaning;
+  }
+  if (option.type != OptionType::choice || is_choice(option, value)) return value;
+  // "BF16", "PyTorch": a choice in another case.
+  for (const std::string_view choice : option.choices) {
+    if (in_lower_case(choice) == in_lower_case(value)) return choice;
+  }
+  for (const auto& [word, meaning] : option.synonyms) {
+    if (word == in_lower_case(value)) return meaning;
   }
   return value;
 }

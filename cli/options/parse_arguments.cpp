@@ -7,6 +7,7 @@
 
 #include "cli/options/arguments.hpp"
 #include "cli/options/option.hpp"
+#include "cli/options/other_words.hpp"
 
 namespace stowage {
 
@@ -112,8 +113,10 @@ Diagnostic unknown_option(const CommandSpec& command, std::string_view word) {
   std::string_view name = word.substr(word.substr(0, 2) == "--" ? 2 : 1);
   name = name.substr(0, name.find('='));
   const std::string_view shown = word.substr(0, word.find('='));
-  std::string hint;
-  if (const auto best = closest(name, command.options)) {
+  std::string hint = hint_for_other_word(command, name);
+  if (!hint.empty()) {
+    // What it is here has been said.
+  } else if (const auto best = closest(name, command.options)) {
     hint = fmt::format("did you mean '--{}'?", *best);
   } else if (find_option(name) != nullptr) {
     hint = fmt::format("other commands take it; see stowage {} --help", command.name);
@@ -127,7 +130,7 @@ Diagnostic unknown_option(const CommandSpec& command, std::string_view word) {
 }  // namespace
 
 Result<Arguments> parse_arguments(const CommandSpec& command, std::span<const std::string> words) {
-  std::vector<std::string> joined = join_values(command, words);
+  std::vector<std::string> joined = join_values(command, in_own_words(command, words));
   if (Diagnostics mistakes = missing_values(command, joined); !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }

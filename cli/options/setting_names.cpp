@@ -33,7 +33,7 @@ std::string_view in_options(Cure cure) {
     case Cure::described_card:
       return "'stowage gpus' lists the known ones; a card file or --gpu-memory takes others";
     case Cure::tensors_alone:
-      return "the tensors alone: --gpu-memory SIZE --runtime ideal";
+      return "the tensors alone: --runtime ideal --gpu-memory";
     case Cure::own_total:
       return "--gpu-memory SIZE takes yours";
     case Cure::host_execution:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cli/output/printed_column.hpp"
 #include "estimator/base/printable.hpp"
 
 namespace stowage {
@@ -136,10 +137,7 @@ std::string exact_text(const Cell& cell) {
   return std::visit(Write{}, cell);
 }
 
-struct PrintedColumn {
-  std::vector<std::string> texts;
-  bool right_aligned = false;
-};
+}  // namespace
 
 PrintedColumn printed(const Table& table, std::size_t column) {
   PrintedColumn result;
@@ -167,38 +165,7 @@ PrintedColumn printed(const Table& table, std::size_t column) {
   return result;
 }
 
-std::string padded(std::string_view text, std::size_t width, bool right_aligned) {
-  const std::size_t have = column_count(text);
-  const std::string spaces(width > have ? width - have : 0, ' ');
-  return right_aligned ? spaces + std::string(text) : std::string(text) + spaces;
-}
-
-// Takes from the widest column of texts until a line has room, or none is wider than a short name.
-void shrink_texts(std::vector<PrintedColumn>& columns, std::vector<std::size_t>& widths,
-                  std::size_t room) {
-  constexpr std::size_t short_name = 12;
-  const auto line_width = [&] {
-    return std::accumulate(widths.begin(), widths.end(), 2 * widths.size());
-  };
-  while (line_width() > room) {
-    std::optional<std::size_t> widest;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const bool may_shrink = !columns[c].right_aligned && widths[c] > short_name;
-      if (may_shrink && (!widest || widths[c] > widths[*widest])) widest = c;
-    }
-    if (!widest) break;
-    --widths[*widest];
-  }
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    if (columns[c].right_aligned) continue;
-    for (std::string& text : columns[c].texts) text = shortened(text, widths[c]);
-  }
-}
-
-void end_line(std::string& out) {
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  out += '\n';
-}
+namespace {
 
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -249,65 +216,6 @@ Table folded(Table table, std::size_t most) {
   table.rows.resize(most);
   table.rows.push_back(std::move(others));
   return table;
-}
-
-std::string shortened(std::string_view text, std::size_t columns) {
-  constexpr std::string_view gap = "...";
-  if (column_count(text) <= columns) return std::string(text);
-  if (columns <= gap.size()) return std::string(gap.substr(0, columns));
-  // The byte at which so many columns of the text end.
-  const auto end_of = [&](std::size_t count) {
-    std::size_t at = 0;
-    for (; count > 0; --count) at += first_piece(text.substr(at)).bytes;
-    return at;
-  };
-  const std::size_t kept = columns - gap.size();
-  const std::size_t tail = kept / 2;
-  return fmt::format("{}{}{}", text.substr(0, end_of(kept - tail)), gap,
-                     text.substr(end_of(column_count(text) - tail)));
-}
-
-std::string plain_text(const Table& table, std::optional<std::size_t> width) {
-  const std::string margin(2, ' ');
-  std::vector<PrintedColumn> columns;
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    columns.push_back(printed(table, c));
-    std::size_t widest = column_count(table.columns[c].title);
-    for (const std::string& text : columns.back().texts) {
-      widest = std::max(widest, column_count(text));
-    }
-    widths.push_back(widest);
-  }
-  if (width) shrink_texts(columns, widths, *width);
-  const auto line = [&](const auto& text_of) {
-    std::string out = margin;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      out += padded(text_of(c), widths[c], columns[c].right_aligned);
-      out += "  ";
-    }
-    end_line(out);
-    return out;
-  };
-  std::string out;
-  const bool titled = std::any_of(table.columns.begin(), table.columns.end(),
-                                  [](const Column& column) { return !column.title.empty(); });
-  if (titled) {
-    out += line([&](std::size_t c) { return shortened(table.columns[c].title, widths[c]); });
-  }
-  for (std::size_t r = 0; r < table.rows.size(); ++r) {
-    if (table.rows[r].is_total) {
-      // The rule stands over the numbers that add up.
-      out += line([&](std::size_t c) {
-        const Cell& cell = table.rows[r].cells[c];
-        const bool adds =
-            std::holds_alternative<Bytes>(cell) || std::holds_alternative<std::int64_t>(cell);
-        return adds ? std::string(widths[c], '-') : std::string();
-      });
-    }
-    out += line([&](std::size_t c) { return columns[c].texts[r]; });
-  }
-  return out;
 }
 
 std::string markdown(const Table& table) {

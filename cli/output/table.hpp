@@ -36,8 +36,9 @@ using Cell =
     std::variant<std::monostate, std::string, std::int64_t, Bytes, Duration, Share, Number>;
 
 struct Column {
-  std::string title;  ///< as printed
-  std::string key;    ///< as CSV's header: "device_bytes"
+  std::string title;       ///< as printed
+  std::string key;         ///< as CSV's header: "device_bytes"
+  bool essential = false;  ///< of numbers: never left out where a screen is narrow
 };
 
 struct Row {
@@ -55,13 +56,21 @@ struct Table {
 /// adding up sizes and counts. Unchanged where that would save nothing.
 [[nodiscard]] Table folded(Table table, std::size_t most);
 
-/// Lines ended by '\n', two spaces before each. With a `width`, texts are shortened in the middle
-/// where the lines would be longer; numbers never are.
+/// Lines ended by '\n', two spaces before each. No figure is ever cut. Where lines would be longer
+/// than `width`, in this order: texts fold over several lines, of 20 columns and more; titles fold;
+/// columns of numbers that are not essential are left out from the right, all but the first, which
+/// a line below the table says; a single column of texts folds into narrower lines, several stand
+/// below their row's numbers, each on lines of its own. A text of more than
+/// 256 columns that would take more than four lines is shortened in its middle.
 [[nodiscard]] std::string plain_text(const Table& table,
                                      std::optional<std::size_t> width = std::nullopt);
 [[nodiscard]] std::string markdown(const Table& table);
 [[nodiscard]] std::string csv(const Table& table);
 
+/// The text in lines of at most `columns`, broken at blanks, else behind one of "/._-,", else
+/// anywhere; shortened in its middle where it is longer than 256 columns and than four lines. At
+/// least one line.
+[[nodiscard]] std::vector<std::string> folded_text(std::string_view text, std::size_t columns);
 /// "a_very_lo...r_a_name", of at most `columns`; unchanged where it is no longer than that.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
 /// "optimizer_state" as people read it: "optimizer state".

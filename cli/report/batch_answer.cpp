@@ -14,7 +14,7 @@ namespace stowage {
 namespace {
 
 Table curve_table(const BatchReport& report) {
-  Table table{.columns = {{"Batch", "batch"}, {"On the device", "device_bytes"}}};
+  Table table{.columns = {{"Batch", "batch"}, {"On the device", "device_bytes", true}}};
   for (const CurvePoint& point : report.curve) {
     table.rows.push_back({{point.batch, point.device_bytes}});
   }
@@ -160,9 +160,9 @@ void say_found(const FoundValues& found, const SearchedQuantity& what, const Car
 
 Table largest_table(const FoundValues& found) {
   Table table{.columns = {{"Largest", "largest"},
-                          {"On the device", "device_bytes"},
-                          {"Recommended", "recommended"},
-                          {"On the device", "recommended_device_bytes"}}};
+                          {"On the device", "device_bytes", true},
+                          {"Recommended", "recommended", true},
+                          {"On the device", "recommended_device_bytes", true}}};
   if (!found.at_largest) return table;
   const bool recommends = found.at_recommended.has_value();
   table.rows.push_back({{found.largest.value, found.at_largest->device_bytes,

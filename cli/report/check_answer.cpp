@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "answers/subject/replicas.hpp"
+#include "cli/options/setting_names.hpp"
 #include "cli/report/check_report.hpp"
 #include "cli/report/step_report.hpp"
 #include "cli/report/workspace_report.hpp"
@@ -29,6 +31,69 @@ std::string plan_command(const PlanAdvice& plan, const TypedWords& typed) {
   return advice(typed, "plan", changes);
 }
 
+/// "--lora r=16 --base nf4"
+std::string changed_options(const TriedChange& change) {
+  std::string options;
+  for (const auto& [setting, value] : change.settings) {
+    options += options.empty() ? "" : " ";
+    options += in_options(fmt::format("`{}`", setting));
+    if (!value.empty()) options += ' ' + value;
+  }
+  return options;
+}
+
+/// The command by which the changed step is checked.
+std::string check_command(const TriedChange& change, std::int64_t batch, const TypedWords& typed) {
+  AdviceChanges changes{.set = change.settings};
+  changes.set.emplace("batch", std::to_string(batch));
+  return advice(typed, "check", changes);
+}
+
+Json::Object change_json(const TriedChange& change, std::int64_t batch, const TypedWords& typed) {
+  Json::Object settings;
+  for (const auto& [setting, value] : change.settings) {
+    settings.emplace_back(setting, value.empty() ? Json(true) : Json(value));
+  }
+  return {{"settings", std::move(settings)},
+          {"effect", change.effect},
+          {"other_training", change.other_training},
+          {"device_bytes", change.device_bytes},
+          {"fits", change.fits},
+          {"advice", check_command(change, batch, typed)}};
+}
+
+/// What was tried at the smallest batch, and what of it fits.
+void add_changes(const TriedChanges& tried, const TypedWords& typed, Report& out) {
+  if (tried.tried == 0) return;
+  Json::Array list;
+  Table table{.one_size_scale = true,
+              .columns = {{"Takes", "device_bytes"},
+                          {"", "verdict"},
+                          {"With", "change"},
+                          {"Which means", "effect"}}};
+  for (const TriedChange& change : tried.changes) {
+    const std::string effect =
+        change.other_training ? change.effect + " (another training)" : change.effect;
+    table.rows.push_back({{change.device_bytes, std::string(change.fits ? "fits" : "too much"),
+                           changed_options(change), effect}});
+    list.emplace_back(change_json(change, tried.batch, typed));
+  }
+  out.json.emplace_back(
+      "changes",
+      Json::Object{{"batch", tried.batch}, {"tried", tried.tried}, {"smaller", std::move(list)}});
+  if (table.rows.empty()) {
+    out.say(fmt::format("  none of {} changes that were tried takes less", tried.tried));
+    return;
+  }
+  out.say(fmt::format("  of {} changes that were tried at a batch of {}, these take less:",
+                      tried.tried, tried.batch));
+  out.show(std::move(table));
+  const auto fitting = std::ranges::find(tried.changes, true, &TriedChange::fits);
+  if (fitting == tried.changes.end()) return;
+  out.say(fmt::format("  it fits with {}: {}", changed_options(*fitting),
+                      check_command(*fitting, tried.batch, typed)));
+}
+
 // Of a step that does not fit: the batch that does, and the plan by which this one may run.
 void add_cures(const CheckCures& cures, const TypedWords& typed, Report& out) {
   const LargestBatch& largest = cures.largest;
@@ -42,6 +107,7 @@ void add_cures(const CheckCures& cures, const TypedWords& typed, Report& out) {
     lines.emplace_back("batch", line);
   } else if (largest.is_proven) {
     out.say("  not even a batch of 1 fits");
+    add_changes(cures.changes, typed, out);
   }
   if (cures.plan) {
     const std::string line = plan_command(*cures.plan, typed);
@@ -156,7 +222,7 @@ RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool 
   out.say("");
   out.show(room_table(report, found.settings));
   out.say("");
-  say_verdict(report, found.card, out);
+  say_verdict(report, found.card, kernels_in_words(found.settings.runtime), out);
   if (found.evaluation) out.say("  " + say_evaluation(*found.evaluation));
   if (found.cures) add_cures(*found.cures, typed, out);
   return answer;

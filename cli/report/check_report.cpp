@@ -93,8 +93,9 @@ Table folded_tensors(const Table& all) {
 }
 
 Table phase_table(const CheckReport& report) {
-  Table table{.one_size_scale = true,
-              .columns = {{"Tensors", "tensor_bytes"}, {"Device", "device_bytes"}, {"Phase", ""}}};
+  Table table{
+      .one_size_scale = true,
+      .columns = {{"Tensors", "tensor_bytes"}, {"Device", "device_bytes", true}, {"Phase", ""}}};
   for (const PhasePeak& phase : report.phases) {
     table.rows.push_back({{phase.tensor_bytes, phase.device_bytes, phase.name}});
   }
@@ -325,30 +326,36 @@ std::string say_paged(const CheckReport& report) {
 }
 
 // What keeps the step from running is not always the card's memory.
-std::string refusal(const CheckReport& report, const Card& card) {
+std::string refusal(const CheckReport& report, const Card& card, std::string_view whose) {
   if (report.headroom >= Bytes() && report.run.pools) {
-    return fmt::format("does not fit: a pool of {} is needed; there is room for it on {}",
+    return fmt::format("does not fit{}: a pool of {} is needed; there is room for it on {}", whose,
                        format_bytes(report.run.process().reserved), card.name);
   }
   const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
   if (report.available_bytes <= Bytes()) {
-    return fmt::format("does not fit: {} wanted, nothing available on {}, {} too much",
+    return fmt::format("does not fit{}: {} wanted, nothing available on {}, {} too much", whose,
                        format_bytes(report.device_bytes), card.name,
                        format_bytes(Bytes() - report.headroom));
   }
   if (report.headroom >= Bytes()) {
     return fmt::format(
-        "does not fit: {} wanted, of the {} available on {}, is more than PyTorch's allocator may "
+        "does not fit{}: {} wanted, of the {} available on {}, is more than PyTorch's allocator "
+        "may "
         "take (per_process_memory_fraction)",
-        wanted, available, card.name);
+        whose, wanted, available, card.name);
   }
-  return fmt::format("does not fit: {} wanted, {} available on {}, {} too much", wanted, available,
-                     card.name, format_bytes(Bytes() - report.headroom));
+  return fmt::format("does not fit{}: {} wanted, {} available on {}, {} too much", whose, wanted,
+                     available, card.name, format_bytes(Bytes() - report.headroom));
 }
 
 }  // namespace
 
-void say_verdict(const CheckReport& report, const Card& card, Report& out) {
+std::string_view kernels_in_words(Runtime runtime) {
+  if (runtime == Runtime::pytorch) return " with PyTorch's kernels";
+  return runtime == executed_runtime ? " with Stowage's own kernels" : "";
+}
+
+void say_verdict(const CheckReport& report, const Card& card, std::string_view whose, Report& out) {
   if (report.fits) {
     const auto [wanted, available] = format_apart(report.device_bytes, report.available_bytes);
     const std::int64_t releases = report.run.process().releases;
@@ -369,7 +376,7 @@ void say_verdict(const CheckReport& report, const Card& card, Report& out) {
     }
     return;
   }
-  out.say(refusal(report, card), Tone::bad);
+  out.say(refusal(report, card, whose), Tone::bad);
   out.say("  " + report.culprit);
   if (report.run.failure) out.say("  " + report.run.failure->message);
   if (report.run.failure && report.run.failure->expandable_segments_would_do) {

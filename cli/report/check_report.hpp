@@ -43,7 +43,10 @@ namespace stowage {
 /// The options that make TensorFlow's pools so: "--memory-limit 1723MiB", "--memory-growth".
 [[nodiscard]] std::vector<std::string> pool_options(const PoolAdvice& advice);
 
-/// Fits or not, by how much, and the culprit.
-void say_verdict(const CheckReport& report, const Card& card, Report& out);
+/// " with PyTorch's kernels": whose kernels a verdict speaks of; "" of other runtimes.
+[[nodiscard]] std::string_view kernels_in_words(Runtime runtime);
+/// Fits or not, by how much, and the culprit. `whose`: kernels_in_words, said where it does not
+/// fit.
+void say_verdict(const CheckReport& report, const Card& card, std::string_view whose, Report& out);
 
 }  // namespace stowage

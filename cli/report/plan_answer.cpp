@@ -281,10 +281,14 @@ void say_choice(const PlanAnswer& found, Report& out) {
     return;
   }
   const PlanProof& proof = found.proofs[*found.chosen];
-  out.say(fmt::format("\n'{}': model checks {}, host run {}, CUDA run {}",
-                      found.plans[*found.chosen].name, spaced(to_string(proof.model)),
-                      spaced(to_string(proof.host)), spaced(to_string(proof.cuda))),
-          proof.host == Proof::failed ? Tone::bad : Tone::good);
+  const Plan& chosen = found.plans[*found.chosen];
+  // A check of PyTorch's kernels may say no where these fit.
+  const bool is_own = chosen.step.graph->settings.kernels == KernelSet::stowage;
+  out.say(
+      fmt::format("\n'{}', with {} kernels: model checks {}, host run {}, CUDA run {}", chosen.name,
+                  is_own ? "Stowage's own" : "PyTorch's", spaced(to_string(proof.model)),
+                  spaced(to_string(proof.host)), spaced(to_string(proof.cuda))),
+      proof.host == Proof::failed ? Tone::bad : Tone::good);
 }
 
 /// Why the chosen plan was taken where neither it nor what is minimised was asked for; where

@@ -29,7 +29,7 @@ Table cache_in_passes(const ServingAnswer& found) {
   Table table{.one_size_scale = true,
               .columns = {{"Cache", "kv_cache_bytes"},
                           {"Tensors", "tensor_bytes"},
-                          {"On the device", "device_bytes"},
+                          {"On the device", "device_bytes", true},
                           {"Pass", "pass"}}};
   const auto row = [&](const char* name, const CheckReport& of) {
     const auto at = static_cast<std::size_t>(StorageClass::kv_cache);
@@ -134,7 +134,7 @@ RenderedAnswer rendered(const ServingAnswer& found, bool verbose) {
   out.say("");
   out.show(room_table(found.larger().report, found.settings));
   out.say("");
-  say_verdict(found.deciding().report, found.card, out);
+  say_verdict(found.deciding().report, found.card, kernels_in_words(found.settings.runtime), out);
   return answer;
 }
 

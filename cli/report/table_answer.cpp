@@ -51,11 +51,11 @@ Table listing_of(const TableAnswer& found) {
   Table table{.one_size_scale = true,
               .columns = {{"Card has", "total_bytes"},
                           {"Available", "available_bytes"},
-                          {"Needed", "needed_bytes"},
+                          {"Needed", "needed_bytes", true},
                           {fmt::format("At {}", quantity.word), "needed_at_" + quantity.key},
                           {"Verdict", "verdict"},
                           {fmt::format("Largest {}", quantity.word), "largest"},
-                          {"Recommended", "recommended"},
+                          {"Recommended", "recommended", true},
                           {"Card", "card"},
                           {"Model", "model"}}};
   for (const TableRow& row : found.rows) {

@@ -25,7 +25,7 @@ std::string_view in_words(Cure cure) {
     case Cure::described_card:
       return "take a card of the catalogue, or describe it in a file";
     case Cure::tensors_alone:
-      return "size the tensors alone, for a total";
+      return "size the tensors alone, for a total of";
     case Cure::own_total:
       return "give your own card's total";
     case Cure::host_execution:

@@ -6,76 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "estimator/base/cure.hpp"
-#include "estimator/base/read_source.hpp"
-#include "estimator/card/card_file.hpp"
-#include "estimator/card/card_name.hpp"
 #include "estimator/card/card_rules.hpp"
 
 namespace stowage {
 namespace {
-
-namespace fs = std::filesystem;
-
-Result<Card> read_card_at(const fs::path& path, FileTypes types = FileTypes::regular) {
-  auto source = read_source(path.string(), FileKind::card, types);
-  if (!source) return tl::unexpected(std::move(source.error()));
-  return read_card(*source);
-}
-
-// Sorted, so that the first of several equals is the same everywhere.
-Result<std::vector<std::string>> stems_in(const std::string& directory) {
-  std::error_code error;
-  std::vector<std::string> stems;
-  fs::directory_iterator entry(directory, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() == ".yaml") stems.push_back(entry->path().stem().string());
-  }
-  if (error) {
-    return failure(fmt::format("cannot list the GPUs in '{}': {}", directory, error.message()));
-  }
-  std::ranges::sort(stems);
-  return stems;
-}
-
-// "mi300x", "mi250", "radeonrx7900xtx", "rx7900xtx".
-bool is_of_amd(std::string_view squeezed) {
-  const auto is_number_from = [&](std::size_t at) {
-    return squeezed.size() > at + 1 && squeezed[at] >= '1' && squeezed[at] <= '9';
-  };
-  return squeezed.starts_with("amd") || squeezed.starts_with("radeon") ||
-         (squeezed.starts_with("mi") && is_number_from(2)) ||
-         (squeezed.starts_with("rx") && is_number_from(2));
-}
-
-tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::string& squeezed,
-                                         const std::vector<std::string>& stems) {
-  std::vector<std::string> names;
-  for (const std::string& stem : stems) names.push_back(squeeze_card_name(stem));
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  std::string hint = hint_of(Cure::described_card);
-  if (is_of_amd(squeezed)) {
-    return failure(fmt::format("'{}' is a GPU of AMD's, which are not modelled: ROCm's context and "
-                               "MIOpen's workspaces are others than CUDA's and cuDNN's",
-                               name),
-                   hint_of(Cure::tensors_alone));
-  }
-  if (const auto near = closest(squeezed, views)) {
-    const auto at = std::ranges::find(views, *near) - views.begin();
-    hint = fmt::format("did you mean '{}'?", stems[static_cast<std::size_t>(at)]);
-  }
-  return failure(fmt::format("unknown GPU '{}'", name), hint);
-}
-
-bool is_file(const std::string& name) {
-  std::error_code error;
-  return name.ends_with(".yaml") || name.ends_with(".yml") || fs::is_regular_file(name, error);
-}
 
 // The smallest and largest observed totals, if they differ from the totals used by more than two
 // percent.
@@ -117,47 +56,6 @@ std::vector<std::string> remarks_on(const Card& card) {
                                   fmt::join(card.by_rule, ", ")));
   }
   return remarks;
-}
-
-Result<FoundCard> find_card(const std::string& name, const std::string& directory) {
-  if (is_file(name)) {
-    return read_card_at(name, FileTypes::any).map([](Card card) {
-      return FoundCard{std::move(card), ""};
-    });
-  }
-  const auto stems = stems_in(directory);
-  if (!stems) return tl::unexpected(stems.error());
-  const std::string squeezed = squeeze_card_name(name);
-  std::vector<std::string> matches = matching_stems(squeezed, *stems);
-  if (matches.empty()) return unknown_card(name, squeezed, *stems);
-  std::ranges::stable_sort(matches, {}, gigabytes_in_stem);
-  const std::string chosen = matches.front();
-  std::string note;
-  if (matches.size() > 1) {
-    note = fmt::format("'{}' may be {}: took {}, the smallest", name, fmt::join(matches, ", "),
-                       chosen);
-  }
-  return read_card_at(fs::path(directory) / (chosen + ".yaml")).map([&](Card card) {
-    return FoundCard{std::move(card), note};
-  });
-}
-
-Result<std::vector<Card>> all_cards(const std::string& directory) {
-  const auto stems = stems_in(directory);
-  if (!stems) return tl::unexpected(stems.error());
-  std::vector<Card> cards;
-  Diagnostics errors;
-  for (const std::string& stem : *stems) {
-    auto card = read_card_at(fs::path(directory) / (stem + ".yaml"));
-    if (card) {
-      cards.push_back(std::move(*card));
-    } else {
-      errors.insert(errors.end(), card.error().begin(), card.error().end());
-    }
-  }
-  if (!errors.empty()) return tl::unexpected(errors);
-  std::ranges::stable_sort(cards, {}, &Card::name);
-  return cards;
 }
 
 Card generic_card(Bytes total, double compute_capability) {

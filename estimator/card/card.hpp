@@ -79,10 +79,12 @@ struct FoundCard {
   std::string note;  ///< says what was assumed; empty: nothing
 };
 /// Finds a card by name: "rtx3090", "RTX 3090", "GeForce RTX 3090" and "NVIDIA GeForce RTX 3090"
-/// name one card. If the variants of a name differ in memory ("gtx960"), the smallest is taken,
-/// which `note` says. Errors: unknown (with a suggestion), ambiguous, a malformed file with its
-/// place.
-[[nodiscard]] Result<FoundCard> find_card(const std::string& name, const std::string& directory);
+/// name one card, "a100-40gb mig 1g.5gb" a slice of one (mig_slice.hpp). A name that several cards
+/// have is that of the one whose total is nearest to `total`; without a total it is refused where
+/// their memory differs ("gtx960"), and else the first is taken, which `note` says. Errors: unknown
+/// (with a suggestion, or whose processor it is), several cards, a malformed file with its place.
+[[nodiscard]] Result<FoundCard> find_card(const std::string& name, const std::string& directory,
+                                          std::optional<Bytes> total = std::nullopt);
 /// Every card of the directory, sorted by name.
 [[nodiscard]] Result<std::vector<Card>> all_cards(const std::string& directory);
 /// A generic card of `total` bytes (a bare --gpu-memory): compute capability 8.6 unless given,

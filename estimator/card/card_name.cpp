@@ -7,8 +7,6 @@
 namespace stowage {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::vector<std::string_view> words_of(std::string_view stem) {
   std::vector<std::string_view> words;
   while (!stem.empty()) {

@@ -14,6 +14,8 @@
 
 namespace stowage {
 
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// "NVIDIA GeForce RTX 3090" -> "rtx3090".
 [[nodiscard]] std::string squeeze_card_name(std::string_view request);
 

@@ -9,6 +9,7 @@
 #include "estimator/model/fine_tuning_reader.hpp"
 #include "estimator/model/step_settings_reader.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/optimizer/other_names.hpp"
 
 namespace stowage {
 
@@ -56,24 +57,28 @@ void store(std::string_view key, const AttributeValue& value, TrainSettings& tra
   }
 }
 
-const OptimizerRow& read_row(const YamlNode& node, Mistakes& mistakes) {
+/// The optimizer that `node` names, with its row's defaults, or those of a preset or of a name that
+/// says the implementation.
+OptimizerSettings read_optimizer(const YamlNode& node, Mistakes& mistakes) {
   const std::vector<OptimizerRow>& rows = optimizer_table();
   const YamlNode* name = node.find(optimizer_key);
-  if (name == nullptr) return rows[0];
+  if (name == nullptr) return default_settings(rows[0]);
   if (!name->is_scalar()) {
     mistakes.error(name->mark, fmt::format("'optimizer' takes a name, not {}", describe(*name)),
                    "its settings stand beside it in 'train:'");
-    return rows[0];
+    return default_settings(rows[0]);
+  }
+  if (const auto meant = optimizer_meant(name->text)) {
+    OptimizerSettings settings = *named_optimizer(meant->name);
+    settings.implementation = meant->implementation;
+    return settings;
   }
   std::vector<std::string_view> names;
-  for (const OptimizerRow& row : rows) {
-    if (row.name == name->text) return row;
-    names.push_back(row.name);
-  }
+  for (const OptimizerRow& row : rows) names.push_back(row.name);
   std::string hint = did_you_mean(name->text, names);
   if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(names, ", "));
   mistakes.error(name->mark, fmt::format("unknown optimizer {}", describe(*name)), std::move(hint));
-  return rows[0];
+  return default_settings(rows[0]);
 }
 
 void report_unknown(const YamlNode& key, const OptimizerRow& row, Mistakes& mistakes) {
@@ -93,9 +98,9 @@ void report_unknown(const YamlNode& key, const OptimizerRow& row, Mistakes& mist
 }  // namespace
 
 TrainSettings read_train(const YamlNode& node, const ModelDescription& model, Mistakes& mistakes) {
-  const OptimizerRow& row = read_row(node, mistakes);
   TrainSettings settings;
-  settings.optimizer = default_settings(row);
+  settings.optimizer = read_optimizer(node, mistakes);
+  const OptimizerRow& row = *find_optimizer(settings.optimizer.name);
   const ValueRules rules{
       .names = {.model = model.value_names, .has_batch = false, .has_index = false}};
   for (std::size_t i = 0; i < node.entry_count(); ++i) {

@@ -49,8 +49,10 @@ Result<PresentCard> present_card(const Probe& probe, const std::string& director
   if (!which) return tl::unexpected(which.error());
   const ProbedGpu& gpu = probe.gpus[*which];
   PresentCard present;
-  // "NVIDIA A100-SXM4-40GB MIG 1g.5gb" is part of an A100.
-  auto found = find_card(gpu.name.substr(0, gpu.name.find(" MIG ")), directory);
+  // Of "NVIDIA A100-SXM4-40GB MIG 9g.99gb", whose profile is not known, the A100.
+  const Bytes total = gpu.cuda_total.value_or(gpu.total);
+  auto found = find_card(gpu.name, directory, total);
+  if (!found) found = find_card(gpu.name.substr(0, gpu.name.find(" MIG ")), directory, total);
   if (found) {
     present.card = std::move(found->card);
     if (gpu.total > Bytes()) present.card.nvml_total = gpu.total;

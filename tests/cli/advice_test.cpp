@@ -97,12 +97,12 @@ TEST_CASE("what check advises can be typed as printed, and is true") {
 
 TEST_CASE("settings that a plan of ours lacks come as a plan for PyTorch") {
   const Outcome checked =
-      stowage_program({"check", "-", "--gpu", "gtx960", "--batch", "64", "--layout", "nhwc",
+      stowage_program({"check", "-", "--gpu", "gtx-960-2gb", "--batch", "64", "--layout", "nhwc",
                        "--alloc-conf", "expandable_segments:True"},
                       {.input = wide_net});
   CHECK(checked.exit_code == 1);
   CHECK(line_after(checked.out, "it may run with part of it on the host: ") ==
-        "stowage plan - --batch 64 --gpu gtx960 --runtime pytorch --layout nhwc");
+        "stowage plan - --batch 64 --gpu gtx-960-2gb --runtime pytorch --layout nhwc");
 }
 
 TEST_CASE("without a card check says what gives an answer without one") {

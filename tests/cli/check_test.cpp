@@ -53,7 +53,7 @@ json parsed(const Outcome& outcome) {
 TEST_CASE("check --verbose names each convolution's engine and its workspace") {
   const TemporaryFolder folder;
   const std::string model = folder.file("small.yaml", small_net);
-  const std::vector<std::string> command{"check", model, "--gpu", "gtx960", "--batch", "32"};
+  const std::vector<std::string> command{"check", model, "--gpu", "gtx-960-2gb", "--batch", "32"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), command.begin(), command.end());
     return stowage_program(more);
@@ -141,7 +141,7 @@ TEST_CASE("check says no with exit code 1, a culprit and what would do") {
                                        "1GiB",  "--batch", "1000000"};
   const Outcome outcome = stowage_program(words);
   CHECK(outcome.exit_code == 1);
-  CHECK(outcome.out.find("\ndoes not fit: ") != std::string::npos);
+  CHECK(outcome.out.find("\ndoes not fit with PyTorch's kernels: ") != std::string::npos);
   CHECK(outcome.out.find("\n  the largest batch that fits is ") != std::string::npos);
   CHECK(outcome.err ==
         "note: taken for a generic card of 1.0 GiB with compute capability 8.6; --gpu NAME takes "

@@ -167,7 +167,7 @@ TEST_CASE("a served model's table says what both passes need of each card") {
 TEST_CASE("a table of the largest users, context or sequence names what a card alone does") {
   const auto both_agree = [](const std::string& of, std::vector<std::string> words,
                              const std::string& model = "gpt2",
-                             const std::string& cards = "gtx960,gtx1080ti,rtx3060") {
+                             const std::string& cards = "gtx-960-2gb,gtx1080ti,rtx3060") {
     words.insert(words.begin(), {"batch", model, "--of", of, "--format", "json", "--no-cache"});
     std::vector<std::string> several = words;
     several.insert(several.end(), {"--gpu", cards});
@@ -251,7 +251,7 @@ TEST_CASE("what means one card or one model is refused with several") {
 
 TEST_CASE("of more pairs than cuDNN is asked about all are by the documented rule") {
   const Outcome few =
-      stowage_program({"check", "mnist-cnn", "--gpu", "gtx1080ti,gtx960", "--format", "json"});
+      stowage_program({"check", "mnist-cnn", "--gpu", "gtx1080ti,gtx-960-2gb", "--format", "json"});
   CHECK(few.err.find("documented rule") == std::string::npos);
   const Outcome many = stowage_program({"check", "mnist-cnn", "--gpu", "all", "--format", "json"});
   CHECK(many.err.find("note: workspaces are by the documented rule: cuDNN is asked about 8 pairs "

@@ -29,7 +29,8 @@ loss:
 )";
 
 json check_layout(const std::vector<std::string>& more, const std::string& text = net) {
-  std::vector<std::string> words{"check", "-", "--gpu", "gtx960", "--batch", "32", "--format=json"};
+  std::vector<std::string> words{"check",   "-",  "--gpu",        "gtx-960-2gb",
+                                 "--batch", "32", "--format=json"};
   words.insert(words.end(), more.begin(), more.end());
   const Outcome outcome = stowage_program(words, {.input = text});
   INFO(outcome.err);
@@ -58,7 +59,7 @@ TEST_CASE("with channels innermost a flattened image is a copy") {
 TEST_CASE("a layout that a runtime does not have is refused") {
   const auto refused = [](const std::string& runtime) {
     return stowage_program(
-        {"check", "-", "--gpu", "gtx960", "--runtime", runtime, "--layout", "nhwc"},
+        {"check", "-", "--gpu", "gtx-960-2gb", "--runtime", runtime, "--layout", "nhwc"},
         {.input = net});
   };
   CHECK(refused("stowage").exit_code == 2);
@@ -76,7 +77,8 @@ TEST_CASE("a layout that a runtime does not have is refused") {
 }
 
 TEST_CASE("a model without images has nothing to lay out") {
-  const Outcome outcome = stowage_program({"check", "mlp", "--gpu", "gtx960", "--layout", "nhwc"});
+  const Outcome outcome =
+      stowage_program({"check", "mlp", "--gpu", "gtx-960-2gb", "--layout", "nhwc"});
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.err.find("warning: model 'mlp' has no image and no filter to lay out as nhwc") !=
         std::string::npos);

@@ -58,7 +58,7 @@ TEST_CASE("the least memory that would do does, for a budget, a card and a share
   for (const Line& refused :
        {Line{"plan", "mlp", "--batch", "64", "--budget", "100KiB", "--placement", "weights"},
         Line{"plan", "mlp", "--batch", "64", "--gpu-memory", "200MiB", "--placement", "optimizer"},
-        Line{"plan", "mlp", "--batch", "64", "--gpu", "gtx960", "--in-use", "1785MiB",
+        Line{"plan", "mlp", "--batch", "64", "--gpu", "gtx-960-2gb", "--in-use", "1785MiB",
              "--placement", "recompute"},
         Line{"plan", "mlp", "--batch", "64", "--budget", "1%", "--pin", "class:parameter=gpu"},
         Line{"plan", "mnist-cnn", "--batch", "2000", "--mode", "inference", "--budget", "1KiB",

@@ -72,7 +72,7 @@ TEST_CASE("plan answers for a step's file as for its model") {
       {net, {}, {"--batch", "32", "--budget", "4MiB", "--runtime", "pytorch"}},
       {"mlp",
        {"--runtime", "stowage", "--optimizer", "adam"},
-       {"--batch", "64", "--gpu", "gtx960"}},
+       {"--batch", "64", "--gpu", "gtx-960-2gb"}},
       {"mlp",
        {"--runtime", "stowage", "--mode", "inference"},
        {"--batch", "64", "--gpu-memory", "2GiB"}},
@@ -128,7 +128,7 @@ TEST_CASE("plan refuses what contradicts a step's file, by name") {
 TEST_CASE("a step that accumulates is planned as one micro-batch, and its user is told") {
   const TemporaryFolder folder;
   const std::string step = lowered(folder, {"mlp", "--runtime", "stowage", "--accumulation", "4"});
-  const Words how{"--gpu", "gtx960", "--batch", "8"};
+  const Words how{"--gpu", "gtx-960-2gb", "--batch", "8"};
   const Outcome of_step = stowage_program(Words{"plan", step} + how);
   CHECK(of_step.out == stowage_program(Words{"plan", "mlp"} + how).out);
   CHECK(of_step.err.find("the step's file accumulates 4 micro-batches; the plan is of a step of "
@@ -166,8 +166,9 @@ TEST_CASE("a step recorded at one batch is answered for that batch, and refused 
 
 TEST_CASE("batch --global-batch accumulates a step that was written for one micro-batch") {
   const TemporaryFolder folder;
-  const std::string step = lowered(folder, {"mlp", "--gpu", "gtx960"});
-  check_same({"batch", "mlp"}, {"batch", step}, {"--gpu", "gtx960", "--global-batch", "1048576"});
+  const std::string step = lowered(folder, {"mlp", "--gpu", "gtx-960-2gb"});
+  check_same({"batch", "mlp"}, {"batch", step},
+             {"--gpu", "gtx-960-2gb", "--global-batch", "1048576"});
 }
 
 TEST_CASE("check of a step's file that does not fit advises a plan that can be typed") {

@@ -416,7 +416,7 @@ TEST_CASE("a budget in percent is of what everything on the GPU takes at least")
   const json whole = budget({"--budget", "100%"});
   CHECK(whole["name"] == "all-gpu");
   CHECK(whole["budget_bytes"] == whole["arena_lower_bound_bytes"]);
-  const json part = budget({"--gpu", "gtx960", "--budget", "80%"});
+  const json part = budget({"--gpu", "gtx-960-2gb", "--budget", "80%"});
   CHECK(part["budget_bytes"].get<std::int64_t>() ==
         whole["budget_bytes"].get<std::int64_t>() * 8 / 10);
   for (const char* wrong : {"0%", "101%", "%", "x%", "-5%", "nan%"}) {

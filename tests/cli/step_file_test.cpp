@@ -46,7 +46,7 @@ const std::vector<Case> cases{
     {"bert-base", {"--gpu", "rtx3090", "--mode", "inference"}},
     {"lstm-lm", {"--gpu", "v100-16gb", "--accumulation", "4"}},
     {"mlp", {"--gpu", "rtx3090", "--runtime", "stowage", "--optimizer", "momentum"}},
-    {"mnist-cnn", {"--gpu", "gtx960", "--runtime", "tensorflow"}},
+    {"mnist-cnn", {"--gpu", "gtx-960-2gb", "--runtime", "tensorflow"}},
 };
 
 }  // namespace
@@ -84,15 +84,15 @@ TEST_CASE("every model's step files are answered as the model, for both kernel s
 
 TEST_CASE("check --eval-batch takes the evaluation that the file has") {
   const TemporaryFolder folder;
-  const std::string step = lowered(folder, {"resnet18", "--gpu", "gtx960"});
+  const std::string step = lowered(folder, {"resnet18", "--gpu", "gtx-960-2gb"});
   check_same({"check"}, "resnet18", step,
-             {"--gpu", "gtx960", "--batch", "4", "--eval-batch", "64"});
+             {"--gpu", "gtx-960-2gb", "--batch", "4", "--eval-batch", "64"});
 }
 
 TEST_CASE("batch and summary answer for a step's file as for its model") {
   const TemporaryFolder folder;
-  const std::string step = lowered(folder, {"mlp", "--gpu", "gtx960"});
-  check_same({"batch"}, "mlp", step, {"--gpu", "gtx960"});
+  const std::string step = lowered(folder, {"mlp", "--gpu", "gtx-960-2gb"});
+  check_same({"batch"}, "mlp", step, {"--gpu", "gtx-960-2gb"});
   for (const char* model : {"resnet18", "gpt2"}) {
     const std::string of_model = lowered(folder, {model, "--gpu", "rtx3090"});
     check_same({"summary"}, model, of_model, {"--verbose", "--batch", "3"});

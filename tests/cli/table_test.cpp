@@ -102,19 +102,82 @@ TEST_CASE("a long text is shortened in the middle, by characters") {
   CHECK(shortened("anything", 2) == "..");
 }
 
-TEST_CASE("with a width the widest texts give way, and no number does") {
+TEST_CASE("a long text folds at blanks, then behind its marks, then anywhere") {
+  using Lines = std::vector<std::string>;
+  CHECK(folded_text("short", 5) == Lines{"short"});
+  CHECK(folded_text("GeForce RTX 4060 Laptop", 12) == Lines{"GeForce RTX", "4060 Laptop"});
+  CHECK(folded_text("encoder.layer.11.attention", 18) == Lines{"encoder.layer.11.", "attention"});
+  CHECK(folded_text("abcdefghij", 4) == Lines{"abcd", "efgh", "ij"});
+  CHECK(folded_text("", 4) == Lines{""});
+  CHECK(folded_text("\xc3\xa9\xc3\xa9\xc3\xa9", 2) == Lines{"\xc3\xa9\xc3\xa9", "\xc3\xa9"});
+  // More than four lines of a text longer than 256 columns are shortened first.
+  CHECK(folded_text(std::string(1000, 'x') + "end", 64).size() == 4);
+  CHECK(folded_text(std::string(1000, 'x') + "end", 64).back().ends_with("xend"));
+  CHECK(folded_text(std::string(250, 'x'), 10).size() == 25);
+}
+
+TEST_CASE("with a width texts fold, then columns go, and no figure is cut") {
   Table table{.columns = {{"Size", "bytes"}, {"Layer", "layer"}, {"Name", "name"}}};
   table.rows.push_back({{Bytes(1536), std::string("encoder.layer.11.attention"),
                          std::string("a_name_of_twenty_one_")}});
   CHECK(plain_text(table, 60) ==
         "     Size  Layer                       Name\n"
         "  1.5 KiB  encoder.layer.11.attention  a_name_of_twenty_one_\n");
-  CHECK(plain_text(table, 50) ==
-        "     Size  Layer               Name\n"
-        "  1.5 KiB  encoder....tention  a_name_o...nty_one_\n");
-  CHECK(plain_text(table, 20) ==
-        "     Size  Layer         Name\n"
-        "  1.5 KiB  encod...tion  a_nam...one_\n");
+  CHECK(plain_text(table, 54) ==
+        "     Size  Layer                 Name\n"
+        "  1.5 KiB  encoder.layer.11.     a_name_of_twenty_one_\n"
+        "           attention\n");
+  // Several texts without room for 20 columns each stand below their row's figures.
+  CHECK(plain_text(table, 36) ==
+        "     Size\n"
+        "  1.5 KiB\n"
+        "    Layer:\n"
+        "    encoder.layer.11.attention\n"
+        "    Name: a_name_of_twenty_one_\n");
+}
+
+TEST_CASE("a table of texts alone stands below its first text where there is no room") {
+  Table table{.columns = {{"Operator", "op"}, {"Inputs", "inputs"}, {"Meaning", "meaning"}}};
+  table.rows.push_back({{std::string("conv1d"), std::string("1 to 3"),
+                         std::string("1-D convolution over [channels, length]")}});
+  CHECK(plain_text(table, 30) ==
+        "  conv1d\n"
+        "    Inputs: 1 to 3\n"
+        "    Meaning: 1-D convolution\n"
+        "    over [channels, length]\n");
+}
+
+TEST_CASE("columns that are not essential leave a narrow screen from the right, which is said") {
+  Table table{.columns = {{"nvidia-smi", "nvml"},
+                          {"CUDA total", "cuda", true},
+                          {"fp32 TFLOPS", "fp32"},
+                          {"Link GB/s", "link"},
+                          {"Name", "name"}}};
+  table.rows.push_back({{24576_MiB, 24248_MiB, Number{35.6, 1}, Number{25, 1},
+                         std::string("GeForce RTX 3090 Ti Super Edition")}});
+  CHECK(plain_text(table, 80) ==
+        "  nvidia-smi  CUDA total  fp32 TFLOPS  Link GB/s  Name\n"
+        "   24.00 GiB   23.68 GiB         35.6       25.0  GeForce RTX 3090 Ti Super\n"
+        "                                                  Edition\n");
+  CHECK(plain_text(table, 66) ==
+        "                   CUDA    fp32  Link\n"
+        "  nvidia-smi      total  TFLOPS  GB/s  Name\n"
+        "   24.00 GiB  23.68 GiB    35.6  25.0  GeForce RTX 3090 Ti Super\n"
+        "                                       Edition\n");
+  CHECK(plain_text(table, 58) ==
+        "                   CUDA    fp32\n"
+        "  nvidia-smi      total  TFLOPS  Name\n"
+        "   24.00 GiB  23.68 GiB    35.6  GeForce RTX 3090 Ti Super\n"
+        "                                 Edition\n"
+        "  (no room for Link GB/s)\n");
+  CHECK(plain_text(table, 30) ==
+        "                   CUDA\n"
+        "  nvidia-smi      total  Name\n"
+        "   24.00 GiB  23.68 GiB  GeForce\n"
+        "                         RTX 3090\n"
+        "                         Ti Super\n"
+        "                         Edition\n"
+        "  (no room for fp32 TFLOPS, Link GB/s)\n");
 }
 
 TEST_CASE("csv is exact and quoted, markdown escapes its bars") {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t mebibyte = 1 << 20;
 
 std::string complaint(std::vector<std::string> options) {
-  std::vector<std::string> words{"check", "mnist-cnn", "--gpu", "gtx960"};
+  std::vector<std::string> words{"check", "mnist-cnn", "--gpu", "gtx-960-2gb"};
   words.insert(words.end(), options.begin(), options.end());
   const Outcome outcome = stowage_program(words);
   CHECK(outcome.exit_code == 2);
@@ -65,7 +65,7 @@ TEST_CASE("on several cards gradients are packed and unpacked before the update"
 
 TEST_CASE("two virtual GPUs share the batch, and their pools add up") {
   const Outcome outcome = stowage_program(
-      {"check", "mnist-cnn", "--gpu", "gtx960", "--runtime", "tensorflow", "--memory-limit",
+      {"check", "mnist-cnn", "--gpu", "gtx-960-2gb", "--runtime", "tensorflow", "--memory-limit",
        "256MiB", "--virtual-gpus", "2", "--batch", "65", "--format", "json"});
   CHECK(outcome.exit_code == 0);
   const json report = json::parse(outcome.out);
@@ -77,7 +77,7 @@ TEST_CASE("two virtual GPUs share the batch, and their pools add up") {
                                      {"virtual_gpus", 2}});
   CHECK(report["allocator"]["logical_devices"].size() == 2);
   const Outcome table =
-      stowage_program({"check", "mnist-cnn", "--gpu", "gtx960", "--runtime", "tensorflow",
+      stowage_program({"check", "mnist-cnn", "--gpu", "gtx-960-2gb", "--runtime", "tensorflow",
                        "--memory-limit", "256MiB", "--virtual-gpus", "2", "--batch", "65"});
   CHECK(table.out.find("mnist-cnn, batch 65, training with adam, fp32, tensorflow runtime, "
                        "33 on each of 2 virtual GPUs\n") == 0);
@@ -133,7 +133,7 @@ TEST_CASE("a pool is no larger than the card, whether the step fits in it or not
 
 TEST_CASE("batch counts the samples of all virtual GPUs") {
   const auto largest = [](std::vector<std::string> more) {
-    std::vector<std::string> words{"batch",     "mlp",        "--gpu",          "gtx960",
+    std::vector<std::string> words{"batch",     "mlp",        "--gpu",          "gtx-960-2gb",
                                    "--runtime", "tensorflow", "--memory-limit", "64MiB",
                                    "--format",  "json"};
     words.insert(words.end(), more.begin(), more.end());

@@ -61,6 +61,68 @@ TEST_CASE("tables keep to a terminal's width, and are whole in a pipe") {
   CHECK(no_terminal.out == piped.out);
 }
 
+TEST_CASE("at any width names are whole over their lines, and figures are whole") {
+  const auto gpus = [](int columns) {
+    const Outcome shown = stowage_program({"gpus", "rtx 4060 ti"}, {.terminal_columns = columns});
+    CHECK(shown.exit_code == 0);
+    std::string text = shown.out;
+    std::erase(text, '\r');
+    return text;
+  };
+  CHECK(gpus(100) ==
+        "                   CUDA                          fp32  Link\n"
+        "  nvidia-smi      total    Context   CC  GB/s  TFLOPS  GB/s  PCIe     Name\n"
+        "   16.00 GiB  15.57 GiB  184.0 MiB  8.9   288    22.1  12.8  gen4 x8  GeForce RTX 4060 Ti "
+        "16GB\n"
+        "    8.00 GiB   7.62 GiB  184.0 MiB  8.9   288    22.1  12.8  gen4 x8  GeForce RTX 4060 Ti "
+        "8GB\n");
+  CHECK(gpus(80) ==
+        "                   CUDA\n"
+        "  nvidia-smi      total    Context   CC  GB/s  PCIe     Name\n"
+        "   16.00 GiB  15.57 GiB  184.0 MiB  8.9   288  gen4 x8  GeForce RTX 4060 Ti 16GB\n"
+        "    8.00 GiB   7.62 GiB  184.0 MiB  8.9   288  gen4 x8  GeForce RTX 4060 Ti 8GB\n"
+        "  (no room for fp32 TFLOPS, Link GB/s)\n");
+  CHECK(gpus(40) ==
+        "                   CUDA\n"
+        "  nvidia-smi      total    Context   CC\n"
+        "   16.00 GiB  15.57 GiB  184.0 MiB  8.9\n"
+        "    PCIe: gen4 x8\n"
+        "    Name: GeForce RTX 4060 Ti 16GB\n"
+        "    8.00 GiB   7.62 GiB  184.0 MiB  8.9\n"
+        "    PCIe: gen4 x8\n"
+        "    Name: GeForce RTX 4060 Ti 8GB\n"
+        "  (no room for GB/s, fp32 TFLOPS, Link GB/s)\n");
+}
+
+TEST_CASE("no table of any command is wider than the screen, and no figure is cut") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"gpus"},
+        {"models"},
+        {"ops"},
+        {"summary", "mnist-cnn"},
+        {"check", "mnist-cnn", "--gpu", "t4"},
+        {"batch", "mlp", "--gpu", "t4"},
+        {"check", "mlp", "mnist-cnn", "--gpu", "t4,rtx3090"}}) {
+    CAPTURE(words.front());
+    for (const int columns : {40, 60, 80, 100}) {
+      CAPTURE(columns);
+      const Outcome shown = stowage_program(words, {.terminal_columns = columns});
+      std::istringstream lines(shown.out);
+      std::string line;
+      while (std::getline(lines, line)) {
+        std::erase(line, '\r');
+        // Rows begin with two blanks, and with a figure or a text below it.
+        const bool in_table = line.starts_with("  ") && line.find("  ", 2) != line.npos;
+        if (!in_table) continue;
+        CAPTURE(line);
+        CHECK(line.size() <= static_cast<std::size_t>(columns));
+        // What operators mean has such marks of its own.
+        if (words.front() != "ops") CHECK(line.find("...") == line.npos);
+      }
+    }
+  }
+}
+
 TEST_CASE("no raw byte of a name reaches the output") {
   // YAML's own escapes, in what a description says freely.
   const std::string text = "model: \"n\\e[31m\"\nsource: \"s\\u202eb\\u009b\"\n" +

@@ -81,16 +81,57 @@ TEST_CASE("one card has many spellings") {
   CHECK(found("gb10") == "GB10 (DGX Spark)");
 }
 
-TEST_CASE("what is left open takes the smallest and says so") {
-  CHECK(found("gtx960") ==
-        "GeForce GTX 960 2GB | 'gtx960' may be gtx-960-2gb, gtx-960-4gb: took gtx-960-2gb, "
-        "the smallest");
+TEST_CASE("of cards with the same memory the first is taken, which is said") {
   CHECK(found("a100-80gb") ==
-        "A100 80GB PCIe | 'a100-80gb' may be a100-pcie-80gb, a100-sxm4-80gb: took "
-        "a100-pcie-80gb, the smallest");
+        "A100 80GB PCIe | 'a100-80gb' may be a100-pcie-80gb, a100-sxm4-80gb, which have the same "
+        "memory: took a100-pcie-80gb");
+  CHECK(found("v100-16gb") ==
+        "Tesla V100-PCIE-16GB | 'v100-16gb' may be v100-pcie-16gb, v100-sxm2-16gb, which have the "
+        "same memory: took v100-pcie-16gb");
+  CHECK(found("titan x").ends_with("which have the same memory: took gtx-titan-x-maxwell"));
+}
+
+TEST_CASE("a name of cards with different memory is refused with theirs") {
+  CHECK(found("gtx1060") ==
+        "error: 'gtx1060' is the name of cards with different memory: gtx-1060-3gb (2.9 GiB), "
+        "gtx-1060-6gb (5.9 GiB)\n  did you mean 'gtx-1060-3gb' or 'gtx-1060-6gb'?\n");
   CHECK(found("v100") ==
-        "Tesla V100-PCIE-16GB | 'v100' may be v100-pcie-16gb, v100-sxm2-16gb, v100-sxm2-32gb: "
-        "took v100-pcie-16gb, the smallest");
+        "error: 'v100' is the name of cards with different memory: v100-pcie-16gb (15.7 GiB), "
+        "v100-sxm2-16gb (15.8 GiB), v100-sxm2-32gb (31.7 GiB)\n"
+        "  did you mean 'v100-pcie-16gb', 'v100-sxm2-16gb' or 'v100-sxm2-32gb'?\n");
+  for (const char* name : {"titan", "rtx3080", "a100", "h100", "jetson orin nano"}) {
+    CAPTURE(name);
+    CHECK(found(name).find("is the name of cards with different memory") != std::string::npos);
+  }
+}
+
+TEST_CASE("of cards with one name the given total decides") {
+  const auto card = find_card("gtx1060", directory, 6_GiB);
+  REQUIRE(card);
+  CHECK(card->card.name == "GeForce GTX 1060 6GB");
+  CHECK(card->note == "'gtx1060' is taken for gtx-1060-6gb, whose memory is nearest");
+  CHECK(find_card("rtx3090", directory, 6_GiB)->note.empty());
+}
+
+TEST_CASE("every short name is one card, cards of the same memory, or refused with its choices") {
+  const auto cards = all_cards(directory);
+  REQUIRE(cards);
+  // "GeForce GTX 1060 3GB" without "3GB".
+  for (const Card& card : *cards) {
+    std::string name = card.name;
+    const std::size_t size = name.rfind(' ');
+    if (size == name.npos || !name.ends_with("GB")) continue;
+    if (name.find_first_not_of("0123456789", size + 1) != name.size() - 2) continue;
+    name.resize(size);
+    CAPTURE(name);
+    const auto meant = find_card(name, directory);
+    if (meant) {
+      CHECK(meant->card.cuda_total.count() ==
+            doctest::Approx(card.cuda_total.count()).epsilon(0.051));
+      continue;
+    }
+    CHECK(meant.error().front().hint.starts_with("did you mean '"));
+  }
 }
 
 TEST_CASE("an unknown card gets a suggestion") {
@@ -103,13 +144,65 @@ TEST_CASE("an unknown card gets a suggestion") {
   CHECK(found("no/such.yaml") == "error: cannot open 'no/such.yaml': No such file or directory\n");
 }
 
-TEST_CASE("AMD's GPUs are refused with the reason") {
-  const std::string message =
-      "is a GPU of AMD's, which are not modelled: ROCm's context and MIOpen's workspaces are "
-      "others than CUDA's and cuDNN's\n  size the tensors alone, for a total\n";
-  for (const char* name : {"mi300x", "AMD Instinct MI250X", "Radeon RX 7900 XTX", "rx7900xtx"}) {
-    CHECK(found(name) == "error: '" + std::string(name) + "' " + message);
+TEST_CASE("a short name that differs in a letter is no slip") {
+  for (const char* name : {"m9", "a3", "l5", "h99", "k30"}) {
+    CAPTURE(name);
+    CHECK(found(name) == "error: unknown GPU '" + std::string(name) +
+                             "'\n  take a card of the catalogue, or describe it in a file\n");
   }
+}
+
+TEST_CASE("processors that run no CUDA are refused with whose they are") {
+  const auto refusal = [](const std::string& name, const std::string& maker,
+                          const std::string& runtime, const std::string& size) {
+    return "error: '" + name + "' is a processor of " + maker + "'s: it runs no CUDA, and what " +
+           runtime + " takes beside the tensors is not modelled\n" +
+           "  size the tensors alone, for a total of " + size + "\n";
+  };
+  const std::string unknown = "16GiB, with its own memory in place of 16GiB";
+  struct Named {
+    const char *name, *maker, *runtime;
+    std::string size;
+  };
+  for (const Named& one : {Named{"mi300x", "AMD", "ROCm", "192GiB"},
+                           {"AMD Instinct MI250X", "AMD", "ROCm", "128GiB"},
+                           {"Radeon RX 7900 XTX", "AMD", "ROCm", "24GiB"},
+                           {"7900 XTX", "AMD", "ROCm", "24GiB"},
+                           {"rx 9070 xt", "AMD", "ROCm", "16GiB"},
+                           {"Arc A770", "Intel", "oneAPI", "16GiB"},
+                           {"Intel Arc B580", "Intel", "oneAPI", "12GiB"},
+                           {"gaudi 3", "Intel", "Gaudi's software", "128GiB"},
+                           {"Intel Data Center GPU Max 1550", "Intel", "oneAPI", "128GiB"},
+                           {"m2", "Apple", "Metal", unknown},
+                           {"M3 Max", "Apple", "Metal", unknown},
+                           {"Apple M4", "Apple", "Metal", unknown},
+                           {"TPU v5e", "Google", "XLA", "16GiB"},
+                           {"tpu-v4", "Google", "XLA", unknown},
+                           {"AWS Trainium2", "Amazon", "Neuron", "96GiB"},
+                           {"inf2", "Amazon", "Neuron", unknown},
+                           {"Huawei Ascend 910B", "Huawei", "CANN", "64GiB"}}) {
+    CAPTURE(one.name);
+    CHECK(found(one.name) == refusal(one.name, one.maker, one.runtime, one.size));
+  }
+  CHECK(found("m4") == "Tesla M4 | 'm4' is taken for NVIDIA's Tesla M4; Apple's runs no CUDA");
+}
+
+TEST_CASE("a Max-Q board is the laptop's card, else the card itself, which is said") {
+  const std::string note = ": a Max-Q board has the same memory, and its rates are lower";
+  CHECK(found("GTX 1650 Max-Q") ==
+        "GeForce GTX 1650 Laptop | 'GTX 1650 Max-Q' is taken for GeForce GTX 1650 Laptop" + note);
+  CHECK(found("NVIDIA GeForce RTX 2070 with Max-Q Design") ==
+        "GeForce RTX 2070 Laptop | 'NVIDIA GeForce RTX 2070 with Max-Q Design' is taken for "
+        "GeForce RTX 2070 Laptop" +
+            note);
+  CHECK(found("RTX PRO 6000 Blackwell Max-Q Workstation Edition")
+            .starts_with("RTX PRO 6000 Blackwell | "));
+}
+
+TEST_CASE("aliases name cards that their files' names do not") {
+  CHECK(found("DGX Spark") == "GB10 (DGX Spark)");
+  CHECK(found("NVIDIA GB10") == "GB10 (DGX Spark)");
+  CHECK(found("NVIDIA GH200 480GB") == "GH200 96GB");
 }
 
 TEST_CASE("a path is a card file") {
@@ -259,7 +352,7 @@ TEST_CASE("the rules keep to what a card file gives") {
 }
 
 TEST_CASE("totals that were seen are kept, and a card on which they differ says which is taken") {
-  const auto card = find_card("gtx960", directory);
+  const auto card = find_card("gtx-960-2gb", directory);
   REQUIRE(card.has_value());
   CHECK(card->card.observed_totals.size() == 6);
   CHECK(card->card.observed_totals.back().cuda == Bytes(2144010240));

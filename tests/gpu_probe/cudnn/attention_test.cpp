@@ -185,7 +185,7 @@ TEST_CASE("no two questions about attention have the same bytes") {
 
 TEST_CASE("where cuDNN is not asked about attention the rule speaks, and says why") {
   const AttentionCall call{.batch = 2, .heads = 8, .length = 256, .features = 256};
-  CudnnWorkspaceSource old(card_named("gtx960"));
+  CudnnWorkspaceSource old(card_named("gtx-960-2gb"));
   CHECK(old.attention_engines(attention_call(call, true)).origin == WorkspaceOrigin::rule);
   CHECK(old.rule_reason() == "cuDNN does not serve this card");
   CudnnWorkspaceSource blackwell(card_named("b200"));

@@ -202,7 +202,7 @@ TEST_CASE("the same question has the same answer, and a fresh source agrees") {
 
 TEST_CASE("what cuDNN does not serve falls back to the rule, and says why") {
   const ConvolutionQuery query = convolution(32, 64, 64, 56, 3);
-  CudnnWorkspaceSource old(card_named("gtx960"));
+  CudnnWorkspaceSource old(card_named("gtx-960-2gb"));
   const WorkspaceAnswer answer = old.engines(query);
   CHECK(answer.origin == WorkspaceOrigin::rule);
   CHECK(old.origin() == WorkspaceOrigin::rule);

@@ -90,6 +90,32 @@ TEST_CASE("of a divided GPU the instance that CUDA shows is free or in use") {
   CHECK(present->in_use == 5000_MiB);
 }
 
+TEST_CASE("an instance that CUDA names is the slice, with the driver's total") {
+  ProbedGpu gpu{.name = "NVIDIA A100-SXM4-40GB MIG 3g.20gb", .compute_capability = 8.0};
+  gpu.total = 40960_MiB;
+  gpu.ordinal = 0;
+  gpu.is_divided = true;
+  gpu.cuda_total = 20096_MiB;
+  const auto present = present_card(machine_with(gpu), catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.name == "A100-SXM4-40GB MIG 3g.20gb");
+  CHECK(present->card.sm_count == 42);
+  CHECK(present->card.cuda_total == 20096_MiB);
+  gpu.name = "NVIDIA A100-SXM4-40GB MIG 9g.99gb";
+  CHECK(present_card(machine_with(gpu), catalogue)->card.name == "A100-SXM4-40GB");
+}
+
+TEST_CASE("of cards with the driver's name the one with the driver's total is present") {
+  ProbedGpu gpu{.name = "NVIDIA GeForce GTX 1060", .compute_capability = 6.1};
+  gpu.total = 6078_MiB;
+  gpu.ordinal = 0;
+  const auto present = present_card(machine_with(gpu), catalogue);
+  REQUIRE(present.has_value());
+  CHECK(present->card.name == "GeForce GTX 1060 6GB");
+  CHECK(present->note ==
+        "'NVIDIA GeForce GTX 1060' is taken for gtx-1060-6gb, whose memory is nearest");
+}
+
 TEST_CASE("why there is no present card") {
   Probe nothing;
   nothing.no_gpu_reason = "no NVIDIA driver is installed (libnvidia-ml.so.1 was not found)";

@@ -1,20 +1,21 @@
 // Linear layers of packed weights (model/packed_layout.hpp), as the libraries run them.
 //
-//   forward    one kernel that multiplies by the packed weight: Marlin, exllama, AWQ's gemm,
-//   tinygemm
-//              and the fp8 products hold no restored copy. Where inputs are quantised (fp8 in
-//              blocks, as transformers' DeepGEMM path and vLLM do), a byte an input and a float32
-//              scale for 128 of them are there beside it. GPTQ's 2 and 3 bits have no such kernel:
-//              the weight is restored in the input's format, then multiplied (GPTQModel,
-//              TorchLinear, TritonV2).
-//   training   GPTQ and AWQ restore the weight in forward too, as GPTQModel's trainable kernel does
-//              (TritonV2, QuantLinearFunction), and nothing is saved but the weight; fp8 does not
-//              (transformers, FP8LinearFunction). torchao multiplies by the converted weight
-//              outside of an autograd function, so that it is saved (Int8Tensor).
-//   backward   the weight in the gradient's format, and the product
+// Forward: one kernel multiplies by the packed weight (Marlin, exllama, AWQ's gemm, tinygemm, the
+// products in fp8), and no restored copy is held. Where inputs are quantised, as for fp8 in blocks
+// by transformers' DeepGEMM path and by vLLM, a byte an input and a float32 scale for 128 of them
+// are there beside it. GPTQ's 2 and 3 bits have no such kernel: the weight is restored in the
+// input's format, then multiplied (GPTQModel, TorchLinear and TritonV2).
 //
-// Workspaces within the kernels are not counted (Marlin: some KiB a multiprocessor). None of them
-// is a kernel of ours.
+// Training: GPTQ and AWQ restore the weight in forward too, as GPTQModel's trainable kernel does
+// (TritonV2, QuantLinearFunction), and save nothing but the packed weight. fp8 restores it in
+// backward alone (transformers, FP8LinearFunction). torchao multiplies by the converted weight
+// outside of an autograd function, so that it is saved.
+//
+// Backward: the weight in the input's format, and the product.
+//
+// Workspaces within the kernels are not counted (Marlin: some KiB a multiprocessor). Our own kernel
+// set restores the whole weight and multiplies, in forward and in backward. No kernel of ours reads
+// a packed weight, so that such a step is counted, and runs nowhere.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/fine_tuning_rows.hpp"

@@ -2,21 +2,19 @@
 // transformers 5.24 reads it (utils/quantization_config.py, quantizers/) and, where serving has a
 // paged cache, as vLLM keeps it on the card.
 //
-//   quant_method         layout                                  modules that stay
-//   gptq                 bits, group_size; `dynamic` per layer   all outside the repeated blocks
-//   awq                  version gemm, gemv or gemv_fast         modules_to_not_convert, the output
-//   fp8                  weight_block_size, else a scale         modules_to_not_convert,
-//   ignored_layers fbgemm_fp8           a scale a row modules_to_not_convert compressed-tensors
-//   config_groups by their targets          ignore. transformers restores these
-//                        weights before the first pass           (compressed-tensors 0.20,
-//                                                                add_decompress_hook): there they
-//                                                                are sized as restored
-//   bitsandbytes         nf4, fp4, int8                          llm_int8_skip_modules
-//   torchao              int4, int8, float8                      modules_to_not_convert
-//   mxfp4                of gpt-oss's experts alone, a model type that is not read: refused
+//   quant_method         what of it is read, and the list of modules that stay
+//   gptq                 bits, group_size, dynamic; all outside the repeated blocks stay
+//   awq                  version, group_size; modules_to_not_convert, and the output
+//   fp8                  weight_block_size, scale_fmt; modules_to_not_convert or ignored_layers
+//   fbgemm_fp8           modules_to_not_convert
+//   compressed-tensors   config_groups by their targets; ignore
+//   bitsandbytes         load_in_8bit, load_in_4bit; llm_int8_skip_modules
+//   torchao              quant_type; modules_to_not_convert
+//   mxfp4                refused: it is of gpt-oss's experts alone, a type that is not read
 //
-// Where a list is not given, the output layer stays. Embeddings, norms, routers and tied weights
-// always do.
+// Where no list is given, the output layer stays. Embeddings, norms, routers and tied weights
+// always do. transformers restores compressed-tensors' weights before the first pass
+// (compressed-tensors 0.20, add_decompress_hook): there they are sized as restored.
 #pragma once
 
 #include <memory>

@@ -1,37 +1,31 @@
 // PackedLayout: how the quantised weight of a linear layer lies in memory, tensor by tensor, as the
-// libraries' own modules register it. bitsandbytes' layouts and torchao's float8 per row are not
-// here: they have rows of their own (catalogue/fine_tuning_rows.hpp).
+// libraries' own modules register it. bitsandbytes' layouts and torchao's float8 per row, which
+// `base` has, are not here: they have rows of their own (catalogue/fine_tuning_rows.hpp).
 //
 // Of a weight [out, in] in groups of `group` values of a row, n = ceil(in / group):
 //
-//   gptq            qweight i32 [in bits / 32, out], qzeros i32 [n, out bits / 32], scales f16
-//                   [n, out], g_idx i32 [in]   (GPTQModel at 00f3d5ef, nn_modules/qlinear,
-//                   GPTQQuantLinear; g_idx with desc_act and without)
-//   awq             qweight i32 [in, out bits / 32], qzeros i32 [n, out bits / 32], scales f16
-//                   [n, out]                   (AutoAWQ 0.2.9, WQLinear_GEMM; GPTQModel,
-//                   AWQuantLinear)
-//   awq_gemv        qweight i32 [out, in / 8], qzeros i32 [out, z], scales f16 [out, 8 z], z = n /
-//   8
-//                   rounded up, to a multiple of 2 for groups of 64 and of 4 for groups of 32, and
-//                   that many times that (AutoAWQ, WQLinear_GEMV, calculate_zeros_width)
-//   awq_gemv_fast   qweight i16 [out / 4, in], qzeros and scales f16 [8 z, out] (WQLinear_GEMVFast)
-//   int4            qdata [out, in / 2], scale and zero_point [n, out] in the weight's former
-//   format
-//                   (torchao 0.18, Int4Tensor)
-//   int4_tiled      qdata [out, in / 2], scale_and_zero [n, out, 2], out rounded up to 8 and in to
-//                   1,024              (torchao, Int4TilePackedTo4dTensor)
-//   scaled          a byte a value, with scales of blocks: torchao's Int8Tensor, transformers'
-//                   FP8Linear (5.24, integrations/finegrained_fp8.py) and FbgemmFp8Linear,
-//                   compressed-tensors' naive-, int- and float-quantized (0.20, compressors)
+//   gptq            qweight i32 [in bits / 32, out], qzeros i32 [n, out bits / 32],
+//                   scales f16 [n, out], g_idx i32 [in]
+//   awq             qweight i32 [in, out / 8], qzeros i32 [n, out / 8], scales f16 [n, out]
+//   awq_gemv        qweight i32 [out, in / 8], qzeros i32 [out, z], scales f16 [out, 8 z]
+//   awq_gemv_fast   qweight i16 [out / 4, in], qzeros and scales f16 [8 z, out]
+//   int4            qdata [out, in / 2], scale and zero_point [n, out] in the weight's format
+//   int4_tiled      qdata [out, in / 2], scale_and_zero [n, out, 2]; out is rounded up to 8, and
+//                   in to 1,024
+//   scaled          a byte a value, with scales of blocks
 //   pack_quantized  weight_packed i32 [out, ceil(in bits / 32)], weight_scale, weight_shape i64
-//   [2],
-//                   weight_zero_point i32 [ceil(out bits / 32), n] if asymmetric
-//                   (compressed-tensors, PackedQuantizationCompressor)
-//   fp4_packed      weight_packed [out, in / 2], weight_scale of a byte for each group and, of
-//   nvfp4,
-//                   a global scale of the weight and of the input
-//                   (compressed-tensors, NVFP4PackedCompressor; mxfp4: groups of 32, no global
-//                   scale)
+//                   [2]; if asymmetric weight_zero_point i32 [ceil(out bits / 32), n]
+//   fp4_packed      weight_packed [out, in / 2], weight_scale of a byte a group; nvfp4: global
+//                   scales of the weight and of the input
+//
+// z, the words of zero points, is n / 8 rounded up: for groups of 64 to a multiple of 2, for groups
+// of 32 to one of 4 (AutoAWQ, calculate_zeros_width).
+//
+// Sources: GPTQModel at f4c327a1 (nn_modules/qlinear, GPTQQuantLinear and AWQuantLinear; g_idx is
+// there with desc_act and without); AutoAWQ 0.2.9 (WQLinear_GEMM, _GEMV, _GEMVFast); torchao 0.18
+// (Int4Tensor, Int4TilePackedTo4dTensor, Int8Tensor, Float8Tensor); transformers 5.24 (FP8Linear,
+// FbgemmFp8Linear); compressed-tensors 0.20 (compressors). Measured:
+// tests/reference/quantised_layouts.py.
 #pragma once
 
 #include <array>

@@ -12,16 +12,19 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/formats/import_model.hpp"
-#include "estimator/huggingface/quantised_weights.hpp"
+#include "estimator/model/checkpoint_formats.hpp"
 
 namespace stowage {
 
 namespace {
 
 FoundModel described_by_reader(ImportedModel imported) {
-  return {.source = std::move(imported.description),
-          .notes = std::move(imported.notes),
-          .takes_values = imported.takes_values};
+  FoundModel found{.source = std::move(imported.description),
+                   .options = {},
+                   .notes = std::move(imported.notes),
+                   .takes_values = imported.takes_values};
+  found.options.stored = std::move(imported.stored);
+  return found;
 }
 
 bool is_piped(const std::string& source) {
@@ -51,9 +54,12 @@ Result<AskedModel> load_asked_model(FoundModel found, const ModelQuestion& quest
   ModelOptions options = overridden(std::move(found.options), given);
   auto graph = load_adapted(found.source, options);
   if (!graph) return tl::unexpected(std::move(graph.error()));
-  if (const auto& base = graph->fine_tuning.base) {
-    std::erase_if(found.notes,
-                  [&](const Diagnostic& note) { return answers_quantisation(*base, note); });
+  if (options.stored && options.fine_tuning.base) {
+    graph->warnings.push_back(
+        {.severity = Severity::note,
+         .message = fmt::format("the file's weights are quantised ({}); they are sized as if they "
+                                "were not, and then as asked for",
+                                options.stored->method)});
   }
   graph->warnings.insert(graph->warnings.begin(), found.notes.begin(), found.notes.end());
   return AskedModel{std::move(found.source), std::move(options), std::move(*graph)};

@@ -19,7 +19,8 @@ const std::vector<OptionSpec>& fine_tuning_options() {
        .type = text,
        .group = training,
        .value = "FORMAT",
-       .help = "the frozen linear layers' weights: nf4, fp4, int8 (bitsandbytes) or fp8 (torchao)",
+       .help = "the frozen linear layers' weights: nf4, fp4, int8 (bitsandbytes), fp8, int4 "
+               "(torchao), gptq or awq; the last three in groups of 128",
        .default_note = "the precision's"},
       {.name = "checkpoint",
        .type = text,

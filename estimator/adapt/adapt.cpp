@@ -26,6 +26,9 @@ Result<ModelGraph> adapted(ModelGraph model) {
   if (settings.base) {
     result = with_quantised_base(*std::move(result), *settings.base);
     if (!result) return result;
+  } else if (settings.stored) {
+    result = with_checkpoint_formats(*std::move(result), *settings.stored);
+    if (!result) return result;
   }
   if (settings.lora) {
     result = with_adapters(*std::move(result), *settings.lora);

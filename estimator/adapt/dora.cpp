@@ -194,6 +194,7 @@ Result<TensorId> add_dora(GraphEdit& edit, const LoraSettings& lora, DataType ty
   if (base.row->name == "embedding") return refused("an embedding");
   if (!is_linear(base)) return refused("a convolution");
   if (base.row == &linear_float8_row()) return refused("a linear layer of float8 weights");
+  if (base.row == &linear_packed_row()) return refused("a linear layer of packed weights");
   return Decomposition(edit, lora, type, base).run();
 }
 

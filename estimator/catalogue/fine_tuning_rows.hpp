@@ -27,6 +27,14 @@ namespace stowage {
 [[nodiscard]] const OperatorRow& linear_4bit_row();
 [[nodiscard]] const OperatorRow& linear_8bit_row();
 [[nodiscard]] const OperatorRow& linear_float8_row();
+/// A weight in one of the layouts of model/packed_layout.hpp, whose values are the attributes
+/// `layout`, `bits`, `block` and so on. Parameters: the weight's values, [bias], its tables.
+[[nodiscard]] const OperatorRow& linear_packed_row();
+/// The weights of several linear layers [features, in] in one of those layouts: those of experts,
+/// which fused kernels read packed. No inputs. The output is [shape] in the model's format: an
+/// expanded view of the packed values under PyTorch's kernels, restored by ours. Attributes: those
+/// of the layout, `shape`, `layers`, `features`, `in`.
+[[nodiscard]] const OperatorRow& packed_parameter_row();
 /// A quantised weight of 4 or 8 bits, dequantised without a product: peft's
 /// dequantize_module_weight. Attributes `in`, `features`, `bits`, `double_quant`, `bias` (the layer
 /// has one); the parameters are the layer's.

@@ -108,6 +108,11 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   if (!stated.precision.empty() && stated.precision != "fp32") {
     text += fmt::format(", precision {} unless another is asked for", stated.precision);
   }
+  if (!stated.unused_precision.empty()) {
+    text += fmt::format(
+        ", precision fp32 unless another is asked for, in which versions before 5 load {} weights",
+        stated.unused_precision);
+  }
   return {.severity = Severity::note,
           .message = std::move(text),
           .hint = stated.is_version_asked ? "" : hint_of(Cure::library_version)};
@@ -180,7 +185,7 @@ Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
   if (!mistakes.any_errors()) family.write(network);
   config.finish();
   if (mistakes.any_errors()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
-  ImportedModel imported{.takes_values = true};
+  ImportedModel imported{.takes_values = true, .stored = stated->stored};
   imported.notes = std::move(mistakes).in_order();
   imported.notes.push_back(settings_note(*stated, family));
   if (auto note = version_note(*stated)) imported.notes.push_back(*std::move(note));

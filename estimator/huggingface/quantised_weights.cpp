@@ -1,78 +1,212 @@
 #include "estimator/huggingface/quantised_weights.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <string>
+#include <array>
 
-#include "estimator/base/cure.hpp"
+#include "estimator/huggingface/quantisation_reader.hpp"
 
 namespace stowage {
 
 namespace {
 
-std::string scalar_at(const YamlNode& mapping, std::string_view key) {
-  const YamlNode* node = mapping.find(key);
-  return node != nullptr && node->is_scalar() ? node->text : std::string();
-}
+constexpr std::array<std::string_view, 7> methods{
+    "gptq", "awq", "fp8", "fbgemm_fp8", "compressed-tensors", "bitsandbytes", "torchao"};
 
-bool is_true(const YamlNode& mapping, std::string_view key) {
-  const YamlNode* node = mapping.find(key);
-  return node != nullptr && node->is_scalar() && !node->quoted && node->text == "true";
-}
-
-/// The setting `base` for a BitsAndBytesConfig, whose defaults are fp4 without double quantisation.
-std::string bitsandbytes_base(const YamlNode& config) {
-  if (is_true(config, "load_in_8bit") || is_true(config, "_load_in_8bit")) return "int8";
-  if (!is_true(config, "load_in_4bit") && !is_true(config, "_load_in_4bit")) return {};
-  const std::string kind = scalar_at(config, "bnb_4bit_quant_type");
-  const bool twice = is_true(config, "bnb_4bit_use_double_quant");
-  return fmt::format("{}{}", kind == "nf4" ? "nf4" : "fp4", twice ? "" : ",double_quant=false");
-}
-
-/// "'gptq', 4 bits"
-std::string quantisation_words(const std::string& method, const YamlNode& config) {
-  std::string words = method.empty() ? std::string() : fmt::format("'{}'", method);
-  for (const std::string_view key : {"bits", "w_bit"}) {
-    const std::string bits = scalar_at(config, key);
-    if (bits.empty()) continue;
-    words += fmt::format("{}{} bits", words.empty() ? "" : ", ", bits);
-    break;
+void read_awq(QuantisationReader& reader, CheckpointFormats& stored) {
+  const std::string_view bits_key = reader.is_set("bits") ? "bits" : "w_bit";
+  const std::string_view group_key = reader.is_set("group_size") ? "group_size" : "q_group_size";
+  if (const std::int64_t bits = reader.config().integer(bits_key, 1, 8); bits != 4) {
+    reader.refuse(bits_key, fmt::format("AWQ of {} bits", bits), "AWQ has 4 bits");
   }
-  return words;
+  PackedLayout layout = awq_layout(reader.group_size(group_key, 128));
+  std::string version = reader.text("version", "format");
+  for (char& letter : version) letter = letter >= 'A' && letter <= 'Z' ? letter + 32 : letter;
+  if (version == "gemv" || version == "gemv_fast") {
+    layout.kind = version == "gemv" ? PackedKind::awq_gemv : PackedKind::awq_gemv_fast;
+    layout.name = fmt::format("AWQ {}", version);
+  } else if (!version.empty() && version != "gemm") {
+    reader.refuse(reader.is_set("version") ? "version" : "format",
+                  fmt::format("AWQ in the version '{}'", version),
+                  "the versions gemm, gemv and gemv_fast are");
+  }
+  reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
+  stored.keeps_output = true;  // add_default_skips
+  stored.converts_experts = true;
+  stored.groups.push_back(group_of_all(packed_base(std::move(layout))));
 }
 
-constexpr std::string_view hint_end = " for the layout of these weights";
+void read_fp8(QuantisationReader& reader, CheckpointFormats& stored) {
+  constexpr std::int64_t usual_block = 128;
+  PackedLayout layout{.kind = PackedKind::scaled,
+                      .name = "fp8",
+                      .bits = 8,
+                      .block_rows = usual_block,
+                      .block_columns = usual_block,
+                      .scale_name = "weight_scale_inv",
+                      .scale_type = DataType::float32,
+                      .inputs = true};
+  const YamlNode* block = reader.config().written("weight_block_size");
+  if (reader.is_set("weight_block_size")) {
+    const std::vector<std::int64_t> sizes = reader.config().integers("weight_block_size");
+    if (sizes.size() == 2) {
+      layout.block_rows = sizes[0];
+      layout.block_columns = sizes[1];
+    } else {
+      reader.refuse("weight_block_size", fmt::format("fp8 in blocks of {} numbers", sizes.size()),
+                    "a block has rows and columns");
+    }
+  } else if (block != nullptr || reader.loader().is_paged) {
+    layout.block_rows = layout.block_columns = 0;
+  }
+  const std::string scheme = reader.text("activation_scheme");
+  if (scheme == "static") {
+    layout.scalars = 1;
+  } else if (!scheme.empty() && scheme != "dynamic") {
+    reader.refuse("activation_scheme", fmt::format("fp8 with the scheme '{}'", scheme),
+                  "dynamic and static are");
+  }
+  if (reader.text("scale_fmt") == "ue8m0") layout.scale_type = DataType::uint8;
+  if (reader.is_set("modules_to_convert")) reader.refuse("modules_to_convert", "fp8 embeddings");
+  reader.keep(stored,
+              reader.is_set("modules_to_not_convert") ? "modules_to_not_convert" : "ignored_layers",
+              LayerRule::Kind::conversion);
+  stored.converts_experts = true;
+  BaseSettings base = packed_base(std::move(layout));
+  base.trains_adapters = reader.loader().version >= LibraryVersion{5, 0};
+  stored.groups.push_back(group_of_all(std::move(base)));
+}
+
+void read_fbgemm(QuantisationReader& reader, CheckpointFormats& stored) {
+  BaseSettings base = packed_base({.kind = PackedKind::scaled,
+                                   .name = "fp8",
+                                   .bits = 8,
+                                   .block_columns = 0,
+                                   .scale_type = DataType::float32,
+                                   .scalars = 1,
+                                   .inputs = true});
+  base.trains_adapters = false;
+  reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
+  stored.groups.push_back(group_of_all(std::move(base)));
+}
+
+/// BitsAndBytesConfig, whose defaults are fp4 without double quantisation.
+void read_bitsandbytes(QuantisationReader& reader, CheckpointFormats& stored) {
+  BaseSettings base;
+  if (reader.is_set("load_in_8bit") || reader.is_set("_load_in_8bit")) {
+    base.format = BaseFormat::int8;
+  } else if (reader.is_set("load_in_4bit") || reader.is_set("_load_in_4bit")) {
+    const std::string code = reader.text("bnb_4bit_quant_type");
+    if (!code.empty() && code != "nf4" && code != "fp4") {
+      reader.refuse("bnb_4bit_quant_type", fmt::format("bitsandbytes' code '{}'", code),
+                    "nf4 and fp4 are");
+    }
+    base.format = code == "nf4" ? BaseFormat::nf4 : BaseFormat::fp4;
+    base.double_quantised = reader.is_set("bnb_4bit_use_double_quant");
+  } else {
+    const std::string_view key = reader.is_set("quant_method") ? "quant_method" : "load_in_4bit";
+    return reader.refuse(key, "bitsandbytes of neither 8 nor 4 bits",
+                         "load_in_8bit and load_in_4bit are");
+  }
+  if (base.format == BaseFormat::int8 && reader.is_set("llm_int8_has_fp16_weight")) return;
+  reader.keep(stored, "llm_int8_skip_modules", LayerRule::Kind::conversion);
+  stored.groups.push_back(group_of_all(base));
+}
+
+std::string method_of(QuantisationReader& reader) {
+  const std::string method = reader.text("quant_method");
+  if (!method.empty()) return method;
+  for (const std::string_view key :
+       {"load_in_8bit", "_load_in_8bit", "load_in_4bit", "_load_in_4bit"}) {
+    if (reader.is_set(key)) return "bitsandbytes";
+  }
+  return {};
+}
+
+void refuse_method(QuantisationReader& reader, const std::string& method) {
+  if (method.empty()) {
+    reader.config().wrong("quant_method", "'quantization_config' states no quant_method",
+                          fmt::format("{} are sized", fmt::join(methods, ", ")));
+  } else if (method == "mxfp4") {
+    reader.config().wrong("quant_method",
+                          fmt::format("'mxfp4' is for the experts of gpt-oss alone, and '{}' has "
+                                      "none of them",
+                                      reader.config().type()));
+  } else {
+    reader.refuse("quant_method", fmt::format("the method '{}'", method),
+                  fmt::format("{} are", fmt::join(methods, ", ")));
+  }
+}
+
+/// The format that a version before 5 takes where from_pretrained is given none: update_dtype of
+/// its quantizers.
+std::string precision_before_5(const std::string& method, const CheckpointFormats& stored) {
+  if (method == "fp8") return {};
+  if (method != "torchao") return "fp16";
+  const bool is_int4 = !stored.groups.empty() && stored.groups.front().base.packed.bits == 4;
+  return is_int4 ? "bf16" : std::string();
+}
+
+bool reads_method(QuantisationReader& reader, const std::string& method,
+                  CheckpointFormats& stored) {
+  using Read = void (*)(QuantisationReader&, CheckpointFormats&);
+  constexpr std::array<Read, methods.size()> readers{
+      read_gptq,         read_awq,    read_fp8, read_fbgemm, read_compressed_tensors,
+      read_bitsandbytes, read_torchao};
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    if (methods[i] != method) continue;
+    readers[i](reader, stored);
+    return true;
+  }
+  return false;
+}
 
 }  // namespace
 
-void warn_of_quantised_weights(ConfigReader& config) {
-  const YamlNode* quantised = config.written("quantization_config");
-  if (quantised == nullptr || !quantised->is_mapping()) return;
-  std::string method = scalar_at(*quantised, "quant_method");
-  const std::string base =
-      method.empty() || method == "bitsandbytes" ? bitsandbytes_base(*quantised) : std::string();
-  if (method.empty() && !base.empty()) method = "bitsandbytes";
-  const std::string words = quantisation_words(method, *quantised);
-  config.warn("quantization_config",
-              fmt::format("the weights on disk are quantised{}; the network is read as it was "
-                          "before that",
-                          words.empty() ? std::string() : fmt::format(" ({})", words)),
-              base.empty()
-                  ? std::string()
-                  : fmt::format("{} {}{}", in_words(Cure::quantised_base), base, hint_end));
-}
-
-bool answers_quantisation(const BaseSettings& base, const Diagnostic& warning) {
-  std::string_view hint = warning.hint;
-  const std::string_view words = in_words(Cure::quantised_base);
-  if (!hint.starts_with(words) || !hint.ends_with(hint_end)) return false;
-  hint.remove_prefix(words.size());
-  hint.remove_suffix(hint_end.size());
-  while (hint.starts_with(' ')) hint.remove_prefix(1);
-  const auto wanted = parse_base(hint);
-  if (!wanted || wanted->format != base.format) return false;
-  const bool has_blocks = base.format == BaseFormat::nf4 || base.format == BaseFormat::fp4;
-  return !has_blocks || wanted->double_quantised == base.double_quantised;
+QuantisedWeights read_quantised_weights(ConfigReader& config, const WeightLoader& loader) {
+  const YamlNode* node = config.written("quantization_config");
+  if (node == nullptr || node->kind == YamlNode::Kind::null) return {};
+  if (!node->is_mapping()) {
+    config.wrong("quantization_config",
+                 fmt::format("'quantization_config' must be a mapping, not {}", describe(*node)));
+    return {};
+  }
+  QuantisationReader reader(*node, config, loader, config.mistakes());
+  auto stored = std::make_shared<CheckpointFormats>();
+  stored->method = method_of(reader);
+  if (!reads_method(reader, stored->method, *stored)) {
+    refuse_method(reader, stored->method);
+    return {};
+  }
+  QuantisedWeights read;
+  if (stored->method == "fbgemm_fp8") {
+    read.precision = "bf16";
+  } else if (!loader.is_paged && !loads_checkpoint_format(loader.version)) {
+    read.precision = precision_before_5(stored->method, *stored);
+  }
+  if (stored->groups.empty()) return read;
+  const bool skips_conv1d = stored->method != "gptq" && stored->method != "bitsandbytes";
+  if (config.type() == "gpt2" && skips_conv1d) {
+    reader.config().wrong("quant_method",
+                          fmt::format("'{}' converts linear layers, and those of gpt2 are Conv1D, "
+                                      "which it leaves as they are",
+                                      stored->method));
+  }
+  const bool restores =
+      (stored->method == "compressed-tensors" && !loader.is_paged) || reader.is_set("dequantize");
+  if (restores) {
+    config.warn("quantization_config",
+                fmt::format("transformers restores the weights of {} before the first pass: they "
+                            "are sized as restored",
+                            stored->method),
+                stored->method == "compressed-tensors"
+                    ? "a server with a paged cache keeps them packed"
+                    : "");
+    return read;
+  }
+  read.stored = std::move(stored);
+  return read;
 }
 
 }  // namespace stowage

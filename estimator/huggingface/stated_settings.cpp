@@ -93,6 +93,23 @@ std::string checkpoint_precision(ConfigReader& config) {
   return {};
 }
 
+/// The one rule of the format in which weights are loaded where none is asked for: a server with a
+/// paged cache and transformers from 5.0 on take the checkpoint's; transformers before takes
+/// float32, or what the quantisation asks for.
+void choose_loaded_precision(ConfigReader& config, StatedSettings& stated) {
+  const std::string checkpoint = checkpoint_precision(config);
+  const bool takes_checkpoint =
+      stated.attention.is_paged || loads_checkpoint_format(stated.version);
+  QuantisedWeights quantised = read_quantised_weights(
+      config, {.version = stated.version, .is_paged = stated.attention.is_paged});
+  stated.precision = takes_checkpoint ? checkpoint : std::string();
+  if (!quantised.precision.empty()) stated.precision = quantised.precision;
+  if (stated.precision.empty() && (checkpoint == "bf16" || checkpoint == "fp16")) {
+    stated.unused_precision = checkpoint;
+  }
+  stated.stored = std::move(quantised.stored);
+}
+
 std::int64_t label_count(ConfigReader& config) {
   config.pass_over("id2label");
   if (const YamlNode* labels = config.written("id2label")) {
@@ -143,10 +160,8 @@ Result<StatedSettings> stated_settings(ConfigReader& config, const Family& famil
   if (!attention) return tl::unexpected(std::move(attention.error()));
   stated.attention = *std::move(attention);
   stated.class_name = class_of(config, family, stated.head);
-  const std::string precision = checkpoint_precision(config);
-  if (loads_checkpoint_format(stated.version)) stated.precision = precision;
+  choose_loaded_precision(config, stated);
   stated.labels = label_count(config);
-  warn_of_quantised_weights(config);
   return stated;
 }
 

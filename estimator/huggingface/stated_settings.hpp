@@ -2,6 +2,7 @@
 // attention function, the version of transformers, the checkpoint's format.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "estimator/huggingface/attention_choice.hpp"
@@ -17,8 +18,11 @@ struct StatedSettings {
   bool is_version_asked = false;  ///< by the command line
   std::string version_source;  ///< for a note: ", which the file states"; empty: the newest known
   std::string class_name;      ///< "LlamaForCausalLM"
-  /// The checkpoint's format if the version takes it by default; else empty.
+  /// In which weights are loaded where none is asked for ("bf16"); empty: fp32, or not stated.
   std::string precision;
+  /// The checkpoint's own format, if it is one of 16 bits that is not loaded so.
+  std::string unused_precision;
+  std::shared_ptr<const CheckpointFormats> stored;  ///< null: not quantised
   std::int64_t labels = 2;
 };
 

@@ -5,12 +5,15 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "estimator/base/diagnostic.hpp"
 
 namespace stowage {
+
+struct CheckpointFormats;  // model/checkpoint_formats.hpp
 
 /// The argument MODEL and the start of its file, from which its format is recognised.
 struct FileHead {
@@ -39,6 +42,8 @@ struct ImportedModel {
   /// Whether the description has symbols and arguments, so that load_model needs `seq` and `values`
   /// again. False: its numbers already contain them.
   bool takes_values = false;
+  /// How the checkpoint's weights are quantised, for load_model; null: not.
+  std::shared_ptr<const CheckpointFormats> stored = {};
 };
 
 }  // namespace stowage

@@ -197,7 +197,39 @@ Result<void> read_lora_setting(const Setting& setting, LoraSettings& lora) {
   return {};
 }
 
-constexpr std::array<std::string_view, 4> base_formats{"nf4", "fp4", "int8", "fp8"};
+constexpr std::array<std::string_view, 4> unpacked_formats{"nf4", "fp4", "int8", "fp8"};
+constexpr std::array<std::string_view, 7> base_formats{"nf4",  "fp4", "int8", "fp8",
+                                                       "gptq", "awq", "int4"};
+constexpr std::int64_t usual_group = 128;
+
+/// The layout of `gptq`, `awq` or `int4` with its usual bits and group.
+PackedLayout usual_layout(std::string_view format) {
+  if (format == "gptq") return gptq_layout(4, usual_group);
+  return format == "awq" ? awq_layout(usual_group) : int4_layout(usual_group);
+}
+
+/// Reads `bits` or `group`.
+Result<void> read_packed_setting(const Setting& setting, std::string_view format,
+                                 BaseSettings& base) {
+  if (base.format != BaseFormat::packed) {
+    return failure(fmt::format("'{}' is for gptq, awq and int4, not for {}", setting.key, format));
+  }
+  const auto number = setting.has_value ? parse_number<std::int64_t>(setting.value) : std::nullopt;
+  if (setting.key == "bits") {
+    const bool known = number && (*number == 2 || *number == 3 || *number == 4 || *number == 8);
+    if (format == "gptq" && !known) return unsuitable(setting, "2, 3, 4 or 8");
+    if (format != "gptq" && (!number || *number != 4)) {
+      return failure(fmt::format("{} has 4 bits", format));
+    }
+    base.packed.bits = *number;
+    return {};
+  }
+  if (!number || *number == 0 || *number < -1 || *number > most_rank) {
+    return unsuitable(setting, "a whole number of at least 1, or -1 for whole rows");
+  }
+  base.packed.block_columns = *number == -1 ? 0 : *number;
+  return {};
+}
 
 }  // namespace
 
@@ -229,9 +261,12 @@ double scaling_of(const LoraSettings& lora) {
   return lora.alpha / (lora.rank_stabilised ? std::sqrt(rank) : rank);
 }
 
-std::string_view to_string(BaseFormat format) {
-  return base_formats[static_cast<std::size_t>(format)];
+std::string to_string(const BaseSettings& base) {
+  if (base.format == BaseFormat::packed) return describe(base.packed);
+  return std::string(unpacked_formats[static_cast<std::size_t>(base.format)]);
 }
+
+std::string_view code_name(BaseFormat format) { return format == BaseFormat::fp4 ? "fp4" : "nf4"; }
 
 Result<LoraSettings> parse_lora(std::string_view text) {
   const auto settings = settings_of(text);
@@ -250,7 +285,7 @@ Result<LoraSettings> parse_lora(std::string_view text) {
 }
 
 Result<BaseSettings> parse_base(std::string_view text) {
-  static constexpr std::array<std::string_view, 2> known{"double_quant", "skip"};
+  static constexpr std::array<std::string_view, 4> known{"double_quant", "skip", "bits", "group"};
   const auto settings = settings_of(text);
   if (!settings) return tl::unexpected(settings.error());
   BaseSettings base;
@@ -261,7 +296,9 @@ Result<BaseSettings> parse_base(std::string_view text) {
     if (hint.empty()) hint = fmt::format("formats are {}", fmt::join(base_formats, ", "));
     return failure(fmt::format("unknown format {}", quoted(first.key)), std::move(hint));
   }
-  base.format = static_cast<BaseFormat>(found - base_formats.begin());
+  base.format = static_cast<BaseFormat>(
+      std::min(found - base_formats.begin(), static_cast<std::ptrdiff_t>(BaseFormat::packed)));
+  if (base.format == BaseFormat::packed) base.packed = usual_layout(first.key);
   for (const Setting& setting : std::span(*settings).subspan(1)) {
     if (setting.key == "double_quant") {
       const auto truth = truth_of(setting);
@@ -274,6 +311,10 @@ Result<BaseSettings> parse_base(std::string_view text) {
       auto names = names_of(setting);
       if (!names) return unsuitable(setting, takes_names);
       base.skipped = *std::move(names);
+    } else if (setting.key == "bits" || setting.key == "group") {
+      if (auto read = read_packed_setting(setting, first.key, base); !read) {
+        return tl::unexpected(std::move(read.error()));
+      }
     } else {
       return unknown_setting(setting.key, known);
     }

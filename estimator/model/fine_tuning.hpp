@@ -6,11 +6,10 @@
 // applies them to the graph. Each setting is one line of text, with the same syntax in both places:
 //
 //   lora         r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj
-//   base         nf4, fp4, int8 or fp8; nf4,double_quant=false
-//   checkpoint   all, every=N, layers=PATTERN, selective=attention+matmul; several, by commas
-//   layer_dtype  PATTERN=fp32; several, by commas
-//   chunked_loss             8; 8,compiled
-//   offload_activations      all; min_bytes=1024,stash=5,streams=false
+//   base         nf4, fp4, int8, fp8, gptq, awq or int4; nf4,double_quant=false;
+//   gptq,bits=8,group=64 checkpoint   all, every=N, layers=PATTERN, selective=attention+matmul;
+//   several, by commas layer_dtype  PATTERN=fp32; several, by commas chunked_loss             8;
+//   8,compiled offload_activations      all; min_bytes=1024,stash=5,streams=false
 //   optimizer_in_backward    true
 //
 // Names and defaults are those of peft 0.21's LoraConfig, of bitsandbytes 0.50 as transformers'
@@ -18,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +25,7 @@
 
 #include "estimator/base/data_type.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "estimator/model/packed_layout.hpp"
 
 namespace stowage {
 
@@ -61,17 +62,25 @@ struct LoraSettings {
 [[nodiscard]] LoraSettings settings_of_layer(const LoraSettings& lora, std::string_view layer);
 [[nodiscard]] double scaling_of(const LoraSettings& lora);
 
-enum class BaseFormat : std::uint8_t { nf4, fp4, int8, fp8 };
-[[nodiscard]] std::string_view to_string(BaseFormat format);
+/// `packed`: GPTQ's, AWQ's and the other layouts of packed_layout.hpp.
+enum class BaseFormat : std::uint8_t { nf4, fp4, int8, fp8, packed };
 
 /// How the weights of the frozen linear layers are quantised.
 struct BaseSettings {
   BaseFormat format = BaseFormat::nf4;
   bool double_quantised = true;  ///< 4 bits: also quantise the blocks' maxima
+  PackedLayout packed;           ///< if the format is `packed`
+  bool trains_adapters = true;   ///< adapters beside it can be trained
   /// As LoraSettings::targets: layers that are not quantised. Empty: only the output layer, as in
   /// transformers.
   std::vector<std::string> skipped;
 };
+/// "nf4"; "GPTQ, 4 bits, groups of 128"
+[[nodiscard]] std::string to_string(const BaseSettings& base);
+/// "nf4" and "fp4" alone.
+[[nodiscard]] std::string_view code_name(BaseFormat format);
+
+struct CheckpointFormats;  // checkpoint_formats.hpp
 
 /// The operators whose results a selective checkpoint keeps.
 struct KeptResults {
@@ -106,6 +115,8 @@ struct OffloadSettings {
 struct FineTuning {
   std::optional<LoraSettings> lora;
   std::optional<BaseSettings> base;
+  /// How the checkpoint's weights are quantised, which holds where no base is asked for; null: not.
+  std::shared_ptr<const CheckpointFormats> stored;
   std::optional<CheckpointSettings> checkpoint;
   std::vector<LayerType> layer_types;  ///< the first match counts
   std::optional<ChunkedLossSettings> chunked_loss;

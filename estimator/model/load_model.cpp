@@ -74,6 +74,7 @@ Result<ModelGraph> load_model(SourceTextPtr source, const ModelOptions& options)
   if (options.precision) description.train.precision = *options.precision;
   const auto fine_tuning = read_fine_tuning(options.fine_tuning, description.train.fine_tuning);
   if (!fine_tuning) return tl::unexpected(fine_tuning.error());
+  description.train.fine_tuning.stored = options.stored;
   ModelGraph model = build_model(description, expand(description, mistakes), mistakes);
   if (!mistakes.any_errors() && !model.output.valid()) {
     mistakes.error({}, "the description gives no output");

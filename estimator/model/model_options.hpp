@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +19,10 @@ struct ModelOptions {
   std::map<std::string, std::string> arguments = {};
   std::optional<Precision> precision = {};  ///< absent: the description's, else fp32
   FineTuningTexts fine_tuning = {};         ///< absent: the description's
-  std::string name = {};                    ///< the variant's; empty: the description's
-  std::string source = {};                  ///< the variant's; empty: the description's
+  /// How the checkpoint's weights are quantised, as an importer read it; null: not.
+  std::shared_ptr<const CheckpointFormats> stored = {};
+  std::string name = {};    ///< the variant's; empty: the description's
+  std::string source = {};  ///< the variant's; empty: the description's
   /// The place of each argument, for messages; absent: the command line.
   std::map<std::string, SourceSpan> places = {};
 };

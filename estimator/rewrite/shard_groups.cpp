@@ -83,7 +83,7 @@ std::optional<Diagnostic> ShardGrouping::refusal() const {
     return Diagnostic{
         .message = fmt::format("FSDP does not shard a base in {}: fully_shard gathers "
                                "floating-point tensors",
-                               to_string(model_.fine_tuning.base->format)),
+                               to_string(*model_.fine_tuning.base)),
         .hint = "leave out the base, or train whole replicas"};
   }
   for (const Parameter& parameter : model_.parameters) {

@@ -167,9 +167,14 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
         hint_of("give its description a loss", Cure::inference));
   }
   if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.lora) {
-    return failure(fmt::format("a base in {} is not trained itself",
-                               to_string(model.fine_tuning.base->format)),
-                   hint_of("train adapters beside it: lora", Cure::inference));
+    return failure(
+        fmt::format("a base in {} is not trained itself", to_string(*model.fine_tuning.base)),
+        hint_of("train adapters beside it: lora", Cure::inference));
+  }
+  if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.base->trains_adapters) {
+    return failure(fmt::format("transformers trains no adapters beside {}",
+                               to_string(*model.fine_tuning.base)),
+                   hint_of(fmt::format("{} nf4", in_words(Cure::quantised_base)), Cure::inference));
   }
   if (auto suits = check_memory_settings(model, mode, wishes); !suits) {
     return tl::unexpected(std::move(suits.error()));

@@ -139,8 +139,8 @@ TEST_CASE("serving has the cache that suits the format, and refuses what is stor
   REQUIRE(paged);
   CHECK(paged->cache == "paged");
   CHECK(paged->fits);
-  // 12 layers, keys and values of 768 numbers in float32, 64 tokens, 2 users.
-  CHECK(paged->cache_bytes == std::int64_t{12} * 2 * 768 * 4 * 64 * 2);
+  // 12 layers, keys and values of 768 numbers in the file's float16, 64 tokens, 2 users.
+  CHECK(paged->cache_bytes == std::int64_t{12} * 2 * 768 * 2 * 64 * 2);
   question.kv_format = "int4";
   const auto packed = ask(question);
   REQUIRE(packed);

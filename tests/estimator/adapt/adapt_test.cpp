@@ -301,7 +301,8 @@ TEST_CASE("products that a selective checkpoint keeps do not run again") {
 }
 
 TEST_CASE("fine-tunes go together, with several micro-batches too") {
-  for (const std::string base : {"nf4", "int8", "fp8"}) {
+  for (const std::string base : {"nf4", "int8", "fp8", "gptq,group=32", "gptq,bits=2,group=32",
+                                 "awq,group=32", "int4,group=32"}) {
     for (const std::string checkpoint : {"all", "selective=matmul", "every=3"}) {
       CAPTURE(base);
       CAPTURE(checkpoint);

@@ -65,7 +65,8 @@ TEST_CASE("a configuration's notes name the version, the attention and the head"
         "  run it as another version of transformers does\n");
   CHECK(mistakes_in(config_text(R"("transformers_version": "4.30.1", "torch_dtype": "float16")")) ==
         "note: as transformers 4.30 runs it, which the file states: attention 'eager', head "
-        "'causal-lm'\n"
+        "'causal-lm', precision fp32 unless another is asked for, in which versions before 5 load "
+        "fp16 weights\n"
         "  run it as another version of transformers does\n"
         "note: transformers 4.30 is older than 4.36, the oldest whose sources were read: the step "
         "is sized as 4.36's\n");

@@ -109,6 +109,20 @@ TEST_CASE("a base and checkpoints are said in one line") {
         "error: unknown format 'nf5'\n  did you mean 'nf4'?\n");
   CHECK(fine_tuning_mistakes(parse_base("int8,double_quant=true")) ==
         "error: 'double_quant' is for nf4 and fp4, not for int8\n");
+  CHECK(to_string(*parse_base("gptq")) == "GPTQ, 4 bits, groups of 128");
+  CHECK(to_string(*parse_base("gptq,bits=8,group=-1")) == "GPTQ, 8 bits, a scale a row");
+  CHECK(to_string(*parse_base("awq,group=64")) == "AWQ, 4 bits, groups of 64");
+  CHECK(to_string(*parse_base("int4")) == "torchao's int4, 4 bits, groups of 128");
+  CHECK(to_string(*parse_base("fp8")) == "fp8");
+  CHECK(fine_tuning_mistakes(parse_base("gptq,bits=5")) ==
+        "error: 'bits' takes 2, 3, 4 or 8, not '5'\n");
+  CHECK(fine_tuning_mistakes(parse_base("awq,bits=8")) == "error: awq has 4 bits\n");
+  CHECK(fine_tuning_mistakes(parse_base("int4,group=0")) ==
+        "error: 'group' takes a whole number of at least 1, or -1 for whole rows, not '0'\n");
+  CHECK(fine_tuning_mistakes(parse_base("nf4,group=64")) ==
+        "error: 'group' is for gptq, awq and int4, not for nf4\n");
+  CHECK(fine_tuning_mistakes(parse_base("gguf")) ==
+        "error: unknown format 'gguf'\n  formats are nf4, fp4, int8, fp8, gptq, awq, int4\n");
   CHECK(parse_checkpoint("every=2,selective=attention+matmul")->every == 2);
   CHECK(parse_checkpoint("selective=attention")->kept.attention);
   CHECK_FALSE(parse_checkpoint("selective=attention")->kept.products);

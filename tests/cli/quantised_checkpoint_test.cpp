@@ -1,0 +1,131 @@
+// Configurations with a quantization_config, as a user types them.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::stowage_program;
+using testing::TemporaryFolder;
+
+namespace {
+
+/// Qwen1.5-7B-Chat's sizes with Qwen2.5's heads, in GPTQ of 8 bits.
+std::string quantised_qwen(const std::string& quantization) {
+  return R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 3584, "intermediate_size": 18944,
+"max_position_embeddings": 131072, "model_type": "qwen2", "num_attention_heads": 28,
+"num_hidden_layers": 28, "num_key_value_heads": 4, "tie_word_embeddings": false,
+"torch_dtype": "bfloat16", "transformers_version": "4.37.2", "vocab_size": 152064,
+"quantization_config": )" +
+         quantization + "}";
+}
+
+constexpr const char* gptq8 = R"({"quant_method": "gptq", "bits": 8, "group_size": 128})";
+
+std::vector<std::string> on_a_4090(const std::string& file, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"check", file, "--gpu", "rtx4090"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+const std::string gptq8_note =
+    "note: as its quantization_config says: 196 linear layers in GPTQ, 8 bits, groups of 128 "
+    "(qweight, qzeros, scales, g_idx); as they were: lm_head; 8.3 GiB of weights and their tables "
+    "in all\n";
+
+}  // namespace
+
+TEST_CASE("a GPTQ model of 7 billion weights is served from 8.3 GiB of them") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("qwen.json", quantised_qwen(gptq8));
+  const Outcome served =
+      stowage_program(on_a_4090(file, {"--mode", "inference", "--context-length", "4096"}));
+  CHECK(served.exit_code == 0);
+  CHECK(served.err ==
+        "note: the network of transformers 4.37, which the file states: a server's own attention, "
+        "head 'causal-lm', precision bf16 unless another is asked for\n"
+        "  --set transformers=VERSION runs it as another version does\n" +
+            gptq8_note);
+  CHECK(served.out.find("  8,302.6 MiB  parameter\n    150.2 MiB  buffer\n") != std::string::npos);
+  CHECK(served.out.find("fits: 9.2 GiB of the 23.6 GiB") != std::string::npos);
+}
+
+TEST_CASE("adapters are trained beside a quantised checkpoint, and it is not trained itself") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("qwen.json", quantised_qwen(gptq8));
+  const Outcome whole = stowage_program(on_a_4090(file, {}));
+  CHECK(whole.exit_code == 2);
+  CHECK(whole.err ==
+        "<command line>: error: a base in GPTQ, 8 bits, groups of 128 is not trained itself\n"
+        "  train adapters beside it: lora, or use --mode inference\n");
+  const Outcome adapted =
+      stowage_program(on_a_4090(file, {"--lora", "r=8,targets=q_proj", "--seq", "512"}));
+  CHECK(adapted.exit_code == 0);
+  CHECK(adapted.err ==
+        "note: as transformers 4.37 runs it, which the file states: attention 'sdpa', head "
+        "'causal-lm', precision fp16 unless another is asked for\n"
+        "  --set transformers=VERSION runs it as another version does\n" +
+            gptq8_note +
+            "note: adapters on 28 layers: 1605632 of 7617222144 parameters are trained (0.0211 "
+            "percent)\n");
+}
+
+TEST_CASE("adapters are refused beside a checkpoint that transformers does not train") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.file("qwen.json", quantised_qwen(R"({"quant_method": "fbgemm_fp8"})"));
+  const Outcome refused = stowage_program(on_a_4090(file, {"--lora", "targets=q_proj"}));
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "<command line>: error: transformers trains no adapters beside fp8, a scale a row\n"
+        "  give --base nf4, or use --mode inference\n");
+}
+
+TEST_CASE("a base that is asked for takes the place of the file's") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("qwen.json", quantised_qwen(gptq8));
+  const Outcome outcome =
+      stowage_program(on_a_4090(file, {"--mode", "inference", "--base", "awq", "--seq", "64"}));
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.ends_with(
+      "note: 196 linear layers in AWQ, 4 bits, groups of 128 (qweight, qzeros, scales)\n"
+      "note: the file's weights are quantised (gptq); they are sized as if they were not, and then "
+      "as asked for\n"));
+}
+
+TEST_CASE("a layout that is not sized is an error with its place") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.file("qwen.json", quantised_qwen(R"({"quant_method": "aqlm", "in_group_size": 8})"));
+  const Outcome outcome = stowage_program(on_a_4090(file, {"--mode", "inference"}));
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.out.empty());
+  CHECK(outcome.err ==
+        file +
+            ":5:41: error: the method 'aqlm': weights quantised so are not sized\n"
+            "  \"quantization_config\": {\"quant_method\": \"aqlm\", "
+            "\"in_group_size\": 8}}\n"
+            "                                          ^~~~~~\n"
+            "  gptq, awq, fp8, fbgemm_fp8, compressed-tensors, bitsandbytes, torchao "
+            "are\n");
+}
+
+TEST_CASE("quantised checkpoints are compared in a table in their own layouts") {
+  const TemporaryFolder folder;
+  const std::string gptq = folder.file("gptq.json", quantised_qwen(gptq8));
+  const std::string plain = folder.file("plain.json", quantised_qwen("null"));
+  const Outcome outcome =
+      stowage_program({"check", gptq, plain, "--gpu", "rtx4090", "--mode", "inference", "--batch",
+                       "1", "--seq", "64", "--precision", "bf16", "--format", "json"});
+  CHECK(outcome.exit_code == 0);
+  const json rows = json::parse(outcome.out)["rows"];
+  REQUIRE(rows.size() == 2);
+  const auto bytes = [&](std::size_t i) { return rows[i]["needed_bytes"].get<std::int64_t>(); };
+  CHECK(bytes(1) - bytes(0) > std::int64_t{5} << 30);
+}
+
+}  // namespace stowage

@@ -1,0 +1,83 @@
+// Quantised configurations against the tensors that the libraries' own modules hold
+// (tests/reference/quantised_layouts.py).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "estimator/adapt/adapt.hpp"
+#include "tests/estimator/huggingface/described_config.hpp"
+#include "tests/support/source_directory.hpp"
+
+namespace stowage {
+
+using nlohmann::json;
+
+namespace {
+
+/// The model of a configuration, as a server with a paged cache loads it: there compressed-tensors
+/// stays packed.
+ModelGraph quantised_model(const json& config) {
+  const ImportOptions options{.seq = {}, .values = {{"attention", "paged"}}};
+  const auto imported = testing::imported_text(config.dump(), options);
+  REQUIRE_MESSAGE(imported.has_value(), (imported ? "" : render(imported.error())));
+  ModelOptions given{.seq = {}, .arguments = options.values};
+  given.stored = imported->stored;
+  auto model = load_adapted(imported->description, given);
+  REQUIRE_MESSAGE(model.has_value(), (model ? "" : render(model.error())));
+  return *std::move(model);
+}
+
+std::int64_t bytes_of(const Parameter& parameter) {
+  return element_count(parameter.type.shape).constant * element_size(parameter.type.type);
+}
+
+/// The libraries' names as ours: bitsandbytes' tables are attributes of a weight.
+std::string our_name(std::string name) {
+  for (const auto& [theirs, ours] :
+       {std::pair{".weight_absmax", ".weight.absmax"},
+        std::pair{".weight_quant_map", ".weight.quant_map"},
+        std::pair{".weight_nested_", ".weight.nested_"}, std::pair{".SCB", ".weight.SCB"},
+        std::pair{".activation_scale", ".input_scale"},
+        std::pair{".input_scale_ub", ".input_scale"}}) {
+    const std::size_t at = name.find(theirs);
+    if (at != std::string::npos) return name.replace(at, std::string_view(theirs).size(), ours);
+  }
+  return name;
+}
+
+std::int64_t bytes_of_their_type(const std::string& type) {
+  if (type.find("8") != std::string::npos) return 1;
+  if (type.ends_with("64")) return 8;
+  return type.ends_with("32") ? 4 : 2;
+}
+
+}  // namespace
+
+TEST_CASE("quantised configurations have the tensors that the libraries' modules have") {
+  std::ifstream file(testing::source_path("/tests/reference/quantised_layouts.json"));
+  for (const auto& [name, row] : json::parse(file)["cases"].items()) {
+    CAPTURE(name);
+    const ModelGraph model = quantised_model(row["config"]);
+    std::int64_t bytes = 0, tensors = 0;
+    std::map<std::string, std::int64_t> sizes;
+    for (const Parameter& parameter : model.parameters) {
+      if (parameter.name.find("rotary") != std::string::npos) continue;
+      bytes += bytes_of(parameter);
+      ++tensors;
+      sizes[parameter.name] = bytes_of(parameter);
+    }
+    CHECK(bytes == row["bytes"].get<std::int64_t>());
+    CHECK(tensors == row["tensors"].get<std::int64_t>());
+    for (const auto& [theirs, tensor] : row["first"].items()) {
+      CAPTURE(theirs);
+      std::int64_t expected = bytes_of_their_type(tensor[1]);
+      for (const auto& dimension : tensor[0]) expected *= dimension.get<std::int64_t>();
+      CHECK(sizes[our_name(theirs)] == expected);
+    }
+  }
+}
+
+}  // namespace stowage

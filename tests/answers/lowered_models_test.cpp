@@ -28,20 +28,21 @@ struct StepSetting {
 
 constexpr StepSetting step_settings[] = {
     {"none", [](LowerQuestion&) {}},
-    {"lora", [](LowerQuestion& q) { q.model.options.fine_tuning.lora = "r=4"; }},
+    {"lora",
+     [](LowerQuestion& q) { q.model.options.fine_tuning.lora = "r=4,targets=q_proj+v_proj"; }},
     {"lora on nf4",
      [](LowerQuestion& q) {
-       q.model.options.fine_tuning.lora = "r=4";
+       q.model.options.fine_tuning.lora = "r=4,targets=q_proj+v_proj";
        q.model.options.fine_tuning.base = "nf4";
      }},
     {"lora on int8",
      [](LowerQuestion& q) {
-       q.model.options.fine_tuning.lora = "r=4";
+       q.model.options.fine_tuning.lora = "r=4,targets=q_proj+v_proj";
        q.model.options.fine_tuning.base = "int8";
      }},
     {"lora on fp8",
      [](LowerQuestion& q) {
-       q.model.options.fine_tuning.lora = "r=4";
+       q.model.options.fine_tuning.lora = "r=4,targets=q_proj+v_proj";
        q.model.options.fine_tuning.base = "fp8";
      }},
     {"checkpoint all", [](LowerQuestion& q) { q.model.options.fine_tuning.checkpoint = "all"; }},
@@ -77,7 +78,7 @@ constexpr StepSetting step_settings[] = {
      [](LowerQuestion& q) {
        q.wishes.parallel = {.gpus = 4, .fsdp = {.on = true}, .offload = Offload::all};
      }},
-    {"nhwc", [](LowerQuestion& q) { q.wishes.layout = TensorLayout::nhwc; }},
+    {"nhwc", [](LowerQuestion& q) { q.wishes.layout = TensorLayout::channels_last; }},
     {"benchmark", [](LowerQuestion& q) { q.wishes.convolutions.benchmark = true; }},
     {"deterministic", [](LowerQuestion& q) { q.wishes.convolutions.deterministic = true; }},
     {"without tf32", [](LowerQuestion& q) { q.wishes.convolutions.tf32 = false; }},
@@ -165,12 +166,13 @@ TEST_CASE(
     return true;
   };
   const auto combination = [&](std::size_t i, const std::string& model) {
-    return Combination{model, &step_settings[i % std::size(step_settings)],
+    return Combination{model, &step_settings[(i + i / models.size()) % std::size(step_settings)],
                        std::string(optimizers[i % optimizers.size()]),
                        all_precisions[i % std::size(all_precisions)]};
   };
-  for (std::size_t i = 0; i < models.size(); ++i) {
-    Combination of = combination(i, models[i]);
+  // Twice, each model with the next setting the second time.
+  for (std::size_t i = 0; i < 2 * models.size(); ++i) {
+    Combination of = combination(i, models[i % models.size()]);
     if (try_it(of)) continue;
     of.precision = Precision::fp32;  // not with this setting, or not in this precision
     if (try_it(of)) continue;
@@ -183,7 +185,7 @@ TEST_CASE(
   std::vector<std::string> never;
   const auto require = [&](const std::string& what, const auto& change) {
     if (read_back.contains(what)) return;
-    for (const char* const model : {"gpt2", "mlp", "resnet18"}) {
+    for (const char* const model : {"gpt2", "llama-3.2-1b", "mlp", "resnet18"}) {
       Combination of{model, &step_settings[0], "adam", Precision::fp32};
       change(of);
       if (try_it(of)) return;

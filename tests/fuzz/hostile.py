@@ -2,10 +2,10 @@
 
     python3 tests/fuzz/hostile.py PROGRAM [--mutations N] [--seed N] [--keep FOLDER] [--only WORD]
 
-First the files that are written here: bombs, numbers at the ends of their types, broken encodings, names
-that lead elsewhere, pipes and devices. Then N mutations of the repository's own files. Each run may address
-2 GB and take 5 s of the processor; it must end with exit code 0, 1 or 2. What does not is named, kept, and makes the exit
-status 1. tests/fuzz/run.sh runs libFuzzer's targets, which see more inputs and need clang.
+First the files that are written here: bombs, numbers at the ends of their types, broken encodings,
+names that lead elsewhere, pipes and devices. Then N mutations of the repository's own files. Each run may
+address 2 GB and take 5 s of the processor; it must end with exit code 0, 1 or 2. What does not is named,
+kept, and makes the exit status 1. libFuzzer's targets (tests/fuzz/run.sh), which need clang, see more.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import NamedTuple
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 ADDRESS_SPACE = 2 << 30
 SECONDS = 5.0
+OF_ARCHITECTURES = 0.1  # the share of all changes to the configurations of tests/hf that is tried
 SHOWN: list[bool] = []  # whether each outcome is printed
 
 
@@ -71,8 +72,12 @@ def descriptions() -> Iterator[Hostile]:
     plain = description("  - linear: {name: l, features: 4}")
     for number in NUMBERS:
         yield one(f"features {number}", description(f"  - linear: {{name: l, features: {number}}}"))
-        yield one(f"repeat {number}", description(f"  - linear: {{name: l, features: 4, repeat: {number}}}"))
-        yield one(f"shape {number}", description("  - linear: {name: l, features: 4}", f"[batch, {number}]"))
+        yield one(
+            f"repeat {number}", description(f"  - linear: {{name: l, features: 4, repeat: {number}}}")
+        )
+        yield one(
+            f"shape {number}", description("  - linear: {name: l, features: 4}", f"[batch, {number}]")
+        )
         yield one(
             f"stride {number}",
             description(
@@ -96,7 +101,10 @@ def descriptions() -> Iterator[Hostile]:
     yield one("long line", text("model: " + "x" * 100_000_000))
     yield one("long line within the limit", text("model: " + "x" * 16_000_000))
     yield one("many keys", text("\n".join(f"k{i}: 1" for i in range(900_000))))
-    yield one("many layers", description("\n".join(f"  - relu: {{name: r{i}}}" for i in range(200_000)), last="r1"))
+    yield one(
+        "many layers",
+        description("\n".join(f"  - relu: {{name: r{i}}}" for i in range(200_000)), last="r1"),
+    )
     yield one("a list of 1 million", text("model: [" + "1," * 1_000_000 + "]"))
     yield one("many anchors", text("\n".join(f"k{i}: &a{i} 1" for i in range(300_000))))
     yield one("UTF-16", plain.decode().encode("utf-16"))
@@ -109,11 +117,18 @@ def descriptions() -> Iterator[Hostile]:
     yield one("control bytes in a name", plain.replace(b"name: l", b'name: "\\e[31m\\x00"'))
     yield one("wide ranges", plain.replace(b"model: m", b"model: m\nsymbols: {a: 9223372036854775807}"))
     nested = "(" * 100_000 + "8" + ")" * 100_000
-    yield one("deep expression", description("  - linear: {name: l, features: 4}", f'[batch, "{nested}"]'))
+    yield one(
+        "deep expression", description("  - linear: {name: l, features: 4}", f'[batch, "{nested}"]')
+    )
     products = " * ".join(["9223372036854775807"] * 50)
-    yield one("overflowing expression", description("  - linear: {name: l, features: 4}", f'[batch, "{products}"]'))
+    yield one(
+        "overflowing expression",
+        description("  - linear: {name: l, features: 4}", f'[batch, "{products}"]'),
+    )
     for word in ("batch * batch", "8 / 0", "8 % 0", "-9223372036854775808 / -1", "batch / 0", "1 << 70"):
-        yield one(f"expression {word}", description("  - linear: {name: l, features: 4}", f'[batch, "{word}"]'))
+        yield one(
+            f"expression {word}", description("  - linear: {name: l, features: 4}", f'[batch, "{word}"]')
+        )
 
 
 # ---- cards, hosts, calibrations
@@ -133,7 +148,9 @@ def machines() -> Iterator[Hostile]:
                     continue
                 lines = whole.splitlines()
                 lines[at] = f"{row.split(':')[0]}: {number}"
-                yield Hostile(f"{kind} {lines[at].strip()}", {**model, "f.yaml": text("\n".join(lines))}, command)
+                yield Hostile(
+                    f"{kind} {lines[at].strip()}", {**model, "f.yaml": text("\n".join(lines))}, command
+                )
     for content in ("{}", "[]", "null", '{"version": 1e999}', '{"a": ' * 5000, '"' + "x" * 900_000):
         yield Hostile(
             f"calibration {content[:20]}",
@@ -157,7 +174,19 @@ CONFIG = {
     "torch_dtype": "float32",
     "tie_word_embeddings": False,
 }
-JSON_NUMBERS = ("0", "-1", "9223372036854775807", "1e308", "-1e308", "1e999", "NaN", "Infinity", "null", '"8"', "[]")
+JSON_NUMBERS = (
+    "0",
+    "-1",
+    "9223372036854775807",
+    "1e308",
+    "-1e308",
+    "1e999",
+    "NaN",
+    "Infinity",
+    "null",
+    '"8"',
+    "[]",
+)
 
 
 def configs() -> Iterator[Hostile]:
@@ -169,7 +198,11 @@ def configs() -> Iterator[Hostile]:
             whole = json.dumps({**CONFIG, key: "@"}).replace('"@"', number)
             yield one(f"{key} {number}", whole)
             if random.random() < 0.2:
-                yield one(f"served {key} {number}", whole, "check {} --mode inference --context-length 64 --gpu t4")
+                yield one(
+                    f"served {key} {number}",
+                    whole,
+                    "check {} --mode inference --context-length 64 --gpu t4",
+                )
     whole = json.dumps(CONFIG)
     yield one("many layers", json.dumps({**CONFIG, "num_hidden_layers": 100_000}))
     yield one("repeated keys", whole[:-1] + ', "hidden_size": 32, "hidden_size": 16}')
@@ -178,7 +211,24 @@ def configs() -> Iterator[Hostile]:
     yield one("lone surrogate", whole.replace("llama", "\\ud800"))
     yield one("NUL", whole.replace("llama", "\\u0000"))
     yield one("long line", whole[:-1] + ', "a": "' + "x" * 100_000_000 + '"}')
-    quantisations = ("gptq", "awq", "fp8", "bitsandbytes", "compressed-tensors", "mxfp4", "torchao", "", "\\u001b[31m")
+    for path in sorted(REPOSITORY.glob("tests/hf/small-*/config.json")):  # every architecture's own keys
+        given = json.loads(path.read_text())
+        for key, value in given.items():
+            for number in JSON_NUMBERS if isinstance(value, int) else ():
+                if random.random() < OF_ARCHITECTURES:
+                    changed = json.dumps({**given, key: "@"}).replace('"@"', number)
+                    yield one(f"{path.parent.name} {key} {number}", changed)
+    quantisations = (
+        "gptq",
+        "awq",
+        "fp8",
+        "bitsandbytes",
+        "compressed-tensors",
+        "mxfp4",
+        "torchao",
+        "",
+        "\\u001b[31m",
+    )
     for method in quantisations:
         for bits in ("0", "-8", "8", "9223372036854775807", "1e308", '"x"'):
             layout = f'{{"quant_method": "{method}", "bits": {bits}, "group_size": {bits}}}'
@@ -186,7 +236,11 @@ def configs() -> Iterator[Hostile]:
 
 
 def safetensors(header: bytes, length: int | None = None, after: int = 0) -> bytes:
-    return struct.pack("<Q", len(header) if length is None else length & (2**64 - 1)) + header + b"\0" * after
+    return (
+        struct.pack("<Q", len(header) if length is None else length & (2**64 - 1))
+        + header
+        + b"\0" * after
+    )
 
 
 def weight_files() -> Iterator[Hostile]:
@@ -202,12 +256,35 @@ def weight_files() -> Iterator[Hostile]:
     for length in (0, 1, 2**31, 2**63, 2**64 - 1, 100_000_000):
         yield one(f"header of {length}", {name: safetensors(b"{}", length)})
     big = "9223372036854775807"
-    for shape in ("[]", "[0]", "[-1]", f"[{big}]", f"[{big},{big}]", "[65536,65536,65536,65536]", "[1e308]", '["x"]', "{}"):
+    for shape in (
+        "[]",
+        "[0]",
+        "[-1]",
+        f"[{big}]",
+        f"[{big},{big}]",
+        "[65536,65536,65536,65536]",
+        "[1e308]",
+        '["x"]',
+        "{}",
+    ):
         yield one(f"shape {shape}", {name: safetensors(tensor(shape, "[0,4]"), after=4)})
-    for offsets in ("[4,0]", "[-4,0]", f"[0,{big}]", f"[{big},{big}]", "[0]", "[]", "[0,4,8]", "[1e3,2e3]", "null"):
+    for offsets in (
+        "[4,0]",
+        "[-4,0]",
+        f"[0,{big}]",
+        f"[{big},{big}]",
+        "[0]",
+        "[]",
+        "[0,4,8]",
+        "[1e3,2e3]",
+        "null",
+    ):
         yield one(f"offsets {offsets}", {name: safetensors(tensor("[1]", offsets), after=4)})
     yield one("unknown dtype", {name: safetensors(tensor("[1]", "[0,4]", "\\u001b[31m"), after=4)})
-    rows = ",".join(f'"t{i}":{{"dtype":"F32","shape":[1],"data_offsets":[{4 * i},{4 * i + 4}]}}' for i in range(1_000_000))
+    rows = ",".join(
+        f'"t{i}":{{"dtype":"F32","shape":[1],"data_offsets":[{4 * i},{4 * i + 4}]}}'
+        for i in range(1_000_000)
+    )
     yield one("a million tensors", {name: safetensors(text("{" + rows + "}"), after=4_000_000)})
     same = ",".join('"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}' for _ in range(100_000))
     yield one("one name 100,000 times", {name: safetensors(text("{" + same + "}"), after=4)})
@@ -215,7 +292,19 @@ def weight_files() -> Iterator[Hostile]:
     yield one("a million axes", {name: safetensors(tensor(f"[{wide}]", "[0,4]"), after=4)})
     yield one("nesting", {name: safetensors(b'{"w":' * 100_000)})
     index = "model.safetensors.index.json"
-    for shard in ("/dev/zero", "../x", "", ".", "..", "fifo", "device", "folder", "missing", "\\u0000", "a/b"):
+    for shard in (
+        "/dev/zero",
+        "../x",
+        "",
+        ".",
+        "..",
+        "fifo",
+        "device",
+        "folder",
+        "missing",
+        "\\u0000",
+        "a/b",
+    ):
         yield one(f"index of {shard}", {index: text(f'{{"weight_map": {{"w": "{shard}"}}}}')})
     many = ",".join(f'"t{i}":"s{i}.safetensors"' for i in range(200_000))
     yield one("index of 200,000 shards", {index: text('{"weight_map":{' + many + "}}")})
@@ -227,8 +316,13 @@ def weight_files() -> Iterator[Hostile]:
         yield one(f"GGUF text of {length}", {"m.gguf": head + key + struct.pack("<IQ", 8, length)})
         yield one(f"GGUF key of {length}", {"m.gguf": head + struct.pack("<Q", length)})
         for kind in (0, 8, 9):
-            yield one(f"GGUF list {kind} of {length}", {"m.gguf": head + key + struct.pack("<IIQ", 9, kind, length)})
-    yield one("GGUF nesting", {"m.gguf": head + key + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 100_000})
+            yield one(
+                f"GGUF list {kind} of {length}",
+                {"m.gguf": head + key + struct.pack("<IIQ", 9, kind, length)},
+            )
+    yield one(
+        "GGUF nesting", {"m.gguf": head + key + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 100_000}
+    )
     for axes, extent in ((4, 2**62), (2**32 - 1, 1), (4, 0), (4, 2**64 - 1), (0, 0)):
         one_tensor = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + key + struct.pack("<I", axes)
         one_tensor += struct.pack("<Q", extent) * min(axes, 100) + struct.pack("<IQ", 0, 2**63)
@@ -262,12 +356,16 @@ def integer(name: str, value: int) -> bytes:
     return field(5, field(1, name) + field(3, value) + field(20, 2))
 
 
-def node(kind: str, inputs: list[str], outputs: list[str], attributes: bytes = b"", domain: str = "") -> bytes:
+def node(
+    kind: str, inputs: list[str], outputs: list[str], attributes: bytes = b"", domain: str = ""
+) -> bytes:
     names = b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs)
     return field(1, names + field(4, kind) + attributes + (field(7, domain) if domain else b""))
 
 
-def tensor_of(name: str, dims: list[int], values: list[int] | None = None, kind: int = 7, extra: bytes = b"") -> bytes:
+def tensor_of(
+    name: str, dims: list[int], values: list[int] | None = None, kind: int = 7, extra: bytes = b""
+) -> bytes:
     raw = b"" if values is None else field(9, b"".join(struct.pack("<q", value) for value in values))
     return b"".join(field(1, each) for each in dims) + field(2, kind) + field(8, name) + raw + extra
 
@@ -277,8 +375,13 @@ def value_info(name: str, dims: list[int | str], kind: int = 1) -> bytes:
     return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
 
 
-def onnx(nodes: bytes, constants: dict[str, bytes] | None = None, dims: list[int | str] | None = None,
-         more: bytes = b"", opset: int = 13) -> bytes:
+def onnx(
+    nodes: bytes,
+    constants: dict[str, bytes] | None = None,
+    dims: list[int | str] | None = None,
+    more: bytes = b"",
+    opset: int = 13,
+) -> bytes:
     graph = nodes + field(2, "g")
     for each in (constants or {}).values():
         graph += field(5, each)
@@ -298,41 +401,124 @@ def onnx_files() -> Iterator[Hostile]:
         made = node(kind, ["x", "c"], names, attributes)
         return onnx(made, {"c": tensor_of("c", [len(values)], values)}, ["N", 3, 8, 8])
 
-    for kind in ("Reshape", "Expand", "Tile", "Unsqueeze", "Squeeze", "ReduceSum", "Slice", "Pad", "Resize", "Split",
-                 "Gather", "OneHot", "TopK", "Upsample", "Transpose", "ConstantOfShape", "Range", "Add", "Div", "Mod",
-                 "Mul", "Sub", "Pow", "Where", "Concat", "CumSum", "GatherElements", "ScatterND", "MatMul", "Gemm"):
+    for kind in (
+        "Reshape",
+        "Expand",
+        "Tile",
+        "Unsqueeze",
+        "Squeeze",
+        "ReduceSum",
+        "Slice",
+        "Pad",
+        "Resize",
+        "Split",
+        "Gather",
+        "OneHot",
+        "TopK",
+        "Upsample",
+        "Transpose",
+        "ConstantOfShape",
+        "Range",
+        "Add",
+        "Div",
+        "Mod",
+        "Mul",
+        "Sub",
+        "Pow",
+        "Where",
+        "Concat",
+        "CumSum",
+        "GatherElements",
+        "ScatterND",
+        "MatMul",
+        "Gemm",
+    ):
         for end in ENDS:
             yield one(f"{kind} by {end}", with_constant(kind, [end] * 4))
             yield one(f"{kind} by one {end}", with_constant(kind, [end]))
-    for kind, key in (("Conv", "strides"), ("Conv", "dilations"), ("Conv", "pads"), ("MaxPool", "kernel_shape"),
-                      ("AveragePool", "strides"), ("MaxPool", "pads"), ("ConvTranspose", "output_padding"),
-                      ("Transpose", "perm"), ("Squeeze", "axes"), ("Split", "split"), ("ReduceMean", "axes"),
-                      ("Tile", "repeats"), ("Pad", "pads"), ("Slice", "starts")):
+    for kind, key in (
+        ("Conv", "strides"),
+        ("Conv", "dilations"),
+        ("Conv", "pads"),
+        ("MaxPool", "kernel_shape"),
+        ("AveragePool", "strides"),
+        ("MaxPool", "pads"),
+        ("ConvTranspose", "output_padding"),
+        ("Transpose", "perm"),
+        ("Squeeze", "axes"),
+        ("Split", "split"),
+        ("ReduceMean", "axes"),
+        ("Tile", "repeats"),
+        ("Pad", "pads"),
+        ("Slice", "starts"),
+    ):
         for end in ENDS:
             for count in (1, 2, 4, 1000):
-                made = node(kind, ["x", "w"], ["y"], ints(key, [end] * count) + ints("kernel_shape", [3, 3]))
-                yield one(f"{kind} {key} {count} times {end}",
-                          onnx(made, {"w": tensor_of("w", [4, 3, 3, 3], kind=1)}, ["N", 3, 8, 8]))
-    for kind, key in (("Conv", "group"), ("Concat", "axis"), ("Flatten", "axis"), ("Softmax", "axis"),
-                      ("Gather", "axis"), ("Split", "axis"), ("DepthToSpace", "blocksize"), ("Shape", "start"),
-                      ("LSTM", "hidden_size"), ("LayerNormalization", "axis"), ("SpaceToDepth", "blocksize")):
+                made = node(
+                    kind, ["x", "w"], ["y"], ints(key, [end] * count) + ints("kernel_shape", [3, 3])
+                )
+                yield one(
+                    f"{kind} {key} {count} times {end}",
+                    onnx(made, {"w": tensor_of("w", [4, 3, 3, 3], kind=1)}, ["N", 3, 8, 8]),
+                )
+    for kind, key in (
+        ("Conv", "group"),
+        ("Concat", "axis"),
+        ("Flatten", "axis"),
+        ("Softmax", "axis"),
+        ("Gather", "axis"),
+        ("Split", "axis"),
+        ("DepthToSpace", "blocksize"),
+        ("Shape", "start"),
+        ("LSTM", "hidden_size"),
+        ("LayerNormalization", "axis"),
+        ("SpaceToDepth", "blocksize"),
+    ):
         for end in ENDS:
             made = node(kind, ["x", "w", "w"], ["y"], integer(key, end))
-            yield one(f"{kind} {key} {end}", onnx(made, {"w": tensor_of("w", [4, 3, 3, 3], kind=1)}, ["N", 3, 8, 8]))
+            yield one(
+                f"{kind} {key} {end}",
+                onnx(made, {"w": tensor_of("w", [4, 3, 3, 3], kind=1)}, ["N", 3, 8, 8]),
+            )
     add = node("Add", ["x", "w"], ["y"])
     for dims in ([2**63 - 1], [2**32, 2**32], [-1], [0], [1] * 100_000, [2**31] * 3, []):
         yield one(f"weights of {str(dims)[:40]}", onnx(add, {"w": tensor_of("w", dims, kind=1)}))
-    for place in ("/dev/zero", "/dev/urandom", "../../etc/passwd", "/etc/passwd", "", "fifo", "device", "\0", "folder"):
+    for place in (
+        "/dev/zero",
+        "/dev/urandom",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "",
+        "fifo",
+        "device",
+        "\0",
+        "folder",
+    ):
         for length in ("4", "-1", "9223372036854775807", "x"):
             outside = b"".join(
                 field(13, field(1, key) + field(2, value))
                 for key, value in (("location", place), ("offset", length), ("length", length))
             ) + field(14, 1)
-            yield one(f"external {place!r} {length}", onnx(add, {"w": tensor_of("w", [8], kind=1, extra=outside)}))
+            yield one(
+                f"external {place!r} {length}",
+                onnx(add, {"w": tensor_of("w", [8], kind=1, extra=outside)}),
+            )
             shaped = node("Reshape", ["x", "s"], ["y"])
-            yield one(f"external shape {place!r} {length}", onnx(shaped, {"s": tensor_of("s", [2], extra=outside)}))
-    for dims in ([0, 0], ["N", 0], ["N", -1], ["N", 2**63 - 1], ["N", 2**32, 2**32], [2**63 - 1], ["N"] * 1000):
-        yield one(f"input of {str(dims)[:40]}", onnx(node("Relu", ["x"], ["y"]), dims=list(dims)))
+            yield one(
+                f"external shape {place!r} {length}",
+                onnx(shaped, {"s": tensor_of("s", [2], extra=outside)}),
+            )
+    inputs: tuple[list[int | str], ...] = (
+        [0, 0],
+        ["N", 0],
+        ["N", -1],
+        ["N", 2**63 - 1],
+        ["N", 2**32, 2**32],
+        [2**63 - 1],
+        ["N"] * 1000,
+    )
+    for shape in inputs:
+        yield one(f"input of {str(shape)[:40]}", onnx(node("Relu", ["x"], ["y"]), dims=shape))
 
     def function(name: str, nodes: bytes) -> bytes:
         body = b"".join(b"\x3a" + each[1:] for each in [nodes]) if nodes else b""
@@ -340,18 +526,31 @@ def onnx_files() -> Iterator[Hostile]:
 
     call = node("f", ["x"], ["y"], domain="d")
     yield one("function of itself", onnx(call, more=function("f", call)))
-    yield one("functions in a ring", onnx(call, more=function("f", node("g", ["x"], ["y"], domain="d"))
-                                          + function("g", call)))
-    chain = b"".join(function(f"f{i}", node(f"f{i + 1}", ["x"], ["y"], domain="d")) for i in range(20_000))
+    yield one(
+        "functions in a ring",
+        onnx(call, more=function("f", node("g", ["x"], ["y"], domain="d")) + function("g", call)),
+    )
+    chain = b"".join(
+        function(f"f{i}", node(f"f{i + 1}", ["x"], ["y"], domain="d")) for i in range(20_000)
+    )
     yield one("20,000 functions deep", onnx(node("f0", ["x"], ["y"], domain="d"), more=chain))
     for count in (100_000, 200_000):
         names = ["x", *(f"t{i}" for i in range(1, count)), "y"]
-        yield one(f"{count} layers", onnx(b"".join(node("Relu", [a], [b]) for a, b in zip(names, names[1:]))))
+        yield one(
+            f"{count} layers", onnx(b"".join(node("Relu", [a], [b]) for a, b in zip(names, names[1:])))
+        )
     folded = b"".join(node("Add", [f"c{i}" if i else "c", "c"], [f"c{i + 1}"]) for i in range(100_000))
-    yield one("100,000 additions of constants", onnx(folded + node("Add", ["x", "c100000"], ["y"]),
-                                                    {"c": tensor_of("c", [1], [1])}))
-    doubled = b"".join(node("Concat", [f"c{i}" if i else "c"] * 2, [f"c{i + 1}"], integer("axis", 0)) for i in range(60))
-    yield one("doubled 60 times", onnx(doubled + node("Reshape", ["x", "c60"], ["y"]), {"c": tensor_of("c", [1], [1])}))
+    yield one(
+        "100,000 additions of constants",
+        onnx(folded + node("Add", ["x", "c100000"], ["y"]), {"c": tensor_of("c", [1], [1])}),
+    )
+    doubled = b"".join(
+        node("Concat", [f"c{i}" if i else "c"] * 2, [f"c{i + 1}"], integer("axis", 0)) for i in range(60)
+    )
+    yield one(
+        "doubled 60 times",
+        onnx(doubled + node("Reshape", ["x", "c60"], ["y"]), {"c": tensor_of("c", [1], [1])}),
+    )
     yield one("many outputs", onnx(node("Split", ["x"], [f"y{i}" for i in range(200_000)])))
     yield one("many inputs", onnx(node("Concat", ["x"] * 300_000, ["y"], integer("axis", 1))))
     yield one("nested subgraphs", onnx(node("If", ["x"], ["y"], _nested_graphs(5_000))))
@@ -363,7 +562,9 @@ def onnx_files() -> Iterator[Hostile]:
 def _nested_graphs(depth: int) -> bytes:
     inner = b""
     for _ in range(depth):
-        inner = field(5, field(1, "then_branch") + field(6, field(1, field(4, "If") + inner)) + field(20, 5))
+        inner = field(
+            5, field(1, "then_branch") + field(6, field(1, field(4, "If") + inner)) + field(20, 5)
+        )
     return inner
 
 
@@ -404,8 +605,14 @@ def run(program: str, case: Hostile, folder: pathlib.Path) -> str | None:
     environment = {**os.environ, "STOWAGE_NO_CACHE": "1", "HF_HOME": str(folder / "hub")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
-        ended = subprocess.run(words, preexec_fn=limit, capture_output=True, timeout=4 * SECONDS, env=environment,
-                               stdin=subprocess.DEVNULL)
+        ended = subprocess.run(
+            words,
+            preexec_fn=limit,
+            capture_output=True,
+            timeout=4 * SECONDS,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired:
         return f"still running after {4 * SECONDS:.0f} s"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -415,7 +622,8 @@ def run(program: str, case: Hostile, folder: pathlib.Path) -> str | None:
     output = ended.stdout + ended.stderr
     if SHOWN:
         lines = ended.stderr.decode(errors="replace").strip().splitlines() or ["-"]
-        print(f"{seconds:5.2f} s  {ended.returncode}  {case.name}: {lines[0].replace(str(folder), '')[:150]}")
+        said = lines[0].replace(str(folder), "")[:150]
+        print(f"{seconds:5.2f} s  {ended.returncode}  {case.name}: {said}")
     if b"\x1b" in output or b"\0" in output:
         return "a control byte is printed"
     if ended.returncode == 2 and not output.strip():
@@ -454,7 +662,9 @@ def special_files(folder: pathlib.Path) -> Iterator[Hostile]:
         ):
             yield Hostile(f"special {command}", {}, command)
         for place in ("refs/main", "snapshots", "snapshots/a", "snapshots/a/config.json", "refs"):
-            hub = folder / "hub" / "hub" / f"models--o--{kind}-{place.replace('/', '-').replace('.', '-')}"
+            hub = (
+                folder / "hub" / "hub" / f"models--o--{kind}-{place.replace('/', '-').replace('.', '-')}"
+            )
             path = hub / place
             path.parent.mkdir(parents=True, exist_ok=True)
             if place.startswith("snapshots"):
@@ -462,7 +672,13 @@ def special_files(folder: pathlib.Path) -> Iterator[Hostile]:
                 (hub / "refs" / "main").write_text("a")
             path.symlink_to(folder / kind)
             yield Hostile(f"special hub {kind} as {place}", {}, f"check hf:o/{hub.name[11:]} --gpu t4")
-        for name in ("config.json", "model.safetensors", "model.safetensors.index.json", "m.gguf", "adapter_config.json"):
+        for name in (
+            "config.json",
+            "model.safetensors",
+            "model.safetensors.index.json",
+            "m.gguf",
+            "adapter_config.json",
+        ):
             inside = folder / f"in-{kind}-{name}"
             inside.mkdir()
             if name != "config.json":
@@ -514,7 +730,11 @@ def mutations(count: int, seed: int) -> Iterator[Hostile]:
         ("tests/recorded/*.json", "s.json", "check {}/s.json --gpu rtx3090"),
         ("configs/models/*.yaml", "m.yaml", "check {}/m.yaml --gpu t4"),
     ):
-        seeds += [(path, name, command) for path in sorted(REPOSITORY.glob(pattern)) if path.stat().st_size < 100_000]
+        seeds += [
+            (path, name, command)
+            for path in sorted(REPOSITORY.glob(pattern))
+            if path.stat().st_size < 100_000
+        ]
     for i in range(count):
         path, name, command = chance.choice(seeds)
         content = mutated(path.read_bytes(), chance)
@@ -536,8 +756,16 @@ def main() -> int:
         SHOWN.append(True)
     special = pathlib.Path(tempfile.mkdtemp())
     total, found = 0, 0
-    kinds = (descriptions(), machines(), configs(), weight_files(), onnx_files(), keras_files(),
-             special_files(special), mutations(options.mutations, options.seed))
+    kinds = (
+        descriptions(),
+        machines(),
+        configs(),
+        weight_files(),
+        onnx_files(),
+        keras_files(),
+        special_files(special),
+        mutations(options.mutations, options.seed),
+    )
     for cases in kinds:
         for case in cases:
             if options.only not in case.name:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent.parent
 ADDRESS_SPACE = 2 << 30
 SECONDS = 5.0
+PATIENCE = 120.0  # seconds by the clock, of a machine with other work
 OF_ARCHITECTURES = 0.1  # the share of all changes to the configurations of tests/hf that is tried
 SHOWN: list[bool] = []  # whether each outcome is printed
 
@@ -599,6 +600,7 @@ def run(program: str, case: Hostile, folder: pathlib.Path) -> str | None:
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(2 * SECONDS), int(2 * SECONDS)))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     words = [program, *(word.replace("{}", str(folder)) for word in case.command.split())]
@@ -609,12 +611,12 @@ def run(program: str, case: Hostile, folder: pathlib.Path) -> str | None:
             words,
             preexec_fn=limit,
             capture_output=True,
-            timeout=4 * SECONDS,
+            timeout=PATIENCE,
             env=environment,
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        return f"still running after {4 * SECONDS:.0f} s"
+        return f"still running after {PATIENCE:.0f} s"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if ended.returncode not in (0, 1, 2):

@@ -2,7 +2,7 @@
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/output_file.hpp"
-#include "estimator/document/step_document.hpp"
+#include "estimator/document/readable_step.hpp"
 
 namespace stowage {
 
@@ -12,7 +12,9 @@ Result<RenderedAnswer> run_lower(const LowerRequest& request) {
   auto found = answer(request.question);
   if (!found) return tl::unexpected(std::move(found.error()));
   RenderedAnswer shown{.report = {.notes = std::move(found->notes)}};
-  if (auto written = put_out(write_step(found->document), *file, shown.report); !written) {
+  const auto text = write_readable_step(found->document);
+  if (!text) return tl::unexpected(text.error());
+  if (auto written = put_out(*text, *file, shown.report); !written) {
     return tl::unexpected(std::move(written.error()));
   }
   return shown;

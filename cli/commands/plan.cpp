@@ -77,7 +77,7 @@ Result<PlanAnswer> planned(const PlanningRequest& request, Progress& progress) {
 /// Puts the chosen plan where it was asked for.
 Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
                           std::optional<OutputFile> file, Report& report) {
-  const std::string text = write_plan(plan);
+  const std::string text = write_readable_plan(plan);
   if (request.output == "-") report.raw = text;
   if (!file) return {};
   if (auto written = file->commit(text); !written) return written;

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "answers/planning/readable_calibration.hpp"
 #include "answers/subject/workspaces.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/setting_names.hpp"
@@ -120,12 +121,16 @@ Json kernels_json(const CalibratedKernels& kernels) {
                       {"left_out", std::move(left_out)}};
 }
 
-/// What was measured of the GPU, as a file's text; adds it to the report.
-std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu,
-                           const Calibration& calibration, Report& out) {
-  // A calibration's name is that of the catalogue's card where there is one.
+/// The card that a calibration is of: the catalogue's where there is one, which names it then.
+Card measured_card(const ProbeRequest& request, const ProbedGpu& gpu,
+                   const Calibration& calibration) {
   const auto found = find_card(calibration.name, request.configs.gpus(), gpu.total);
-  const Card card = found ? found->card : card_by_rule(gpu);
+  return found ? found->card : card_by_rule(gpu);
+}
+
+/// What was measured of the GPU, as a file's text; adds it to the report.
+std::string calibrated_gpu(const ProbeRequest& request, const ProbedGpu& gpu, const Card& card,
+                           const Calibration& calibration, Report& out) {
   std::string text =
       calibration_yaml(calibration, card.name, in_options("stowage probe `calibrate`"));
   out.json = json_of(calibration, card.name);
@@ -159,6 +164,7 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   RenderedAnswer answer;
   Report& out = answer.report;
   std::string text;
+  Card card = generic_card(24_GiB);  // a calibration of the host alone is for any card
   if (!found.gpus.empty() || request.names_device) {
     const int device = device_of(request, found);
     auto measured = calibrate(device);
@@ -170,7 +176,9 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
       return answer;
     }
     calibration = *std::move(measured);
-    text = calibrated_gpu(request, found.gpus[static_cast<std::size_t>(device)], *calibration, out);
+    const ProbedGpu& gpu = found.gpus[static_cast<std::size_t>(device)];
+    card = measured_card(request, gpu, *calibration);
+    text = calibrated_gpu(request, gpu, card, *calibration, out);
   } else {
     text = in_options(
         "# A calibration of a machine without a GPU, measured by stowage probe `calibrate`.\n");
@@ -179,7 +187,7 @@ Result<RenderedAnswer> run_calibration(const ProbeRequest& request) {
   const auto rates = measure_host_rates();
   if (!rates) return tl::unexpected(rates.error());
   out.json.emplace_back("host", host_json(*rates));
-  text += host_rates_yaml(*rates, found.host.cpu);
+  text = readable_calibration(std::move(text) + host_rates_yaml(*rates, found.host.cpu), card);
   if (!file) {
     out.say(text);
     return answer;

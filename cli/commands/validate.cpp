@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "answers/planning/readable_calibration.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/output/output_file.hpp"
@@ -20,7 +21,8 @@ Result<void> write_calibration(const std::string& path, std::optional<OutputFile
     out.say(fmt::format("{} is not written: nothing that is valid was measured", path), Tone::bad);
     return {};
   }
-  if (auto written = file->commit(calibration); !written) return written;
+  const std::string text = readable_calibration(calibration, findings.plan.inputs.card);
+  if (auto written = file->commit(text); !written) return written;
   if (const auto waits = waits_of_busy_machine(findings)) {
     out.notes.push_back(
         {.severity = Severity::warning,

@@ -32,11 +32,23 @@ Limit limit_of(FileKind kind) {
     case FileKind::host:
       return {"a host file", 1_MiB};
     case FileKind::step:
-      return {"a step file", 256_MiB};
+    case FileKind::model:
+      return {"a step file", 64_MiB};
     case FileKind::plan:
-      return {"a plan", 256_MiB};
+      return {"a plan", 64_MiB};
   }
   return {};
+}
+
+constexpr std::size_t told_by = 4096;  // bytes, as is_step_file (estimator/document) looks at
+
+/// A model's limit is a step file's only where it begins as one.
+Limit limit_of_content(FileKind kind, std::string_view start) {
+  if (kind != FileKind::model) return limit_of(kind);
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  const bool is_step = first != start.npos && start[first] == '{' &&
+                       start.substr(0, told_by).find("\"stowage-step\"") != start.npos;
+  return limit_of(is_step ? FileKind::step : FileKind::description);
 }
 
 class Descriptor {
@@ -73,7 +85,8 @@ bool has_writer(int descriptor) {
 
 class Reader {
  public:
-  Reader(const std::string& path, FileKind kind) : path_(path), limit_(limit_of(kind)) {}
+  Reader(const std::string& path, FileKind kind)
+      : path_(path), kind_(kind), limit_(limit_of(kind)) {}
 
   Result<std::string> run(FileTypes types) {
     const Descriptor file(path_);
@@ -84,7 +97,13 @@ class Reader {
     if (types == FileTypes::regular && !is_regular) {
       return failure(fmt::format("'{}' is not a regular file", path_));
     }
-    if (is_regular && status.st_size > limit_.most.count()) return too_large();
+    if (is_regular) {
+      std::array<char, told_by> start{};
+      const ssize_t have = pread(file.get(), start.data(), start.size(), 0);
+      limit_ =
+          limit_of_content(kind_, {start.data(), have > 0 ? static_cast<std::size_t>(have) : 0});
+      if (status.st_size > limit_.most.count()) return too_large();
+    }
     if (!file.is_stdin() && S_ISFIFO(status.st_mode)) waits_for_writer_ = true;
     return read_all(file.get());
   }
@@ -98,6 +117,7 @@ class Reader {
       if (count > 0) {
         text.append(chunk.data(), static_cast<std::size_t>(count));
         waits_for_writer_ = false;
+        limit_ = limit_of_content(kind_, text);
         if (text.size() > static_cast<std::size_t>(limit_.most.count())) return too_large();
       } else if (count == 0) {
         if (!std::exchange(waits_for_writer_, false)) return text;
@@ -121,6 +141,7 @@ class Reader {
   }
 
   const std::string& path_;
+  FileKind kind_;
   Limit limit_;
   bool waits_for_writer_ = false;
 };

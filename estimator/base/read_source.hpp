@@ -17,9 +17,17 @@
 
 namespace stowage {
 
-enum class FileKind : std::uint8_t { description, card, calibration, host, step, plan };
+enum class FileKind : std::uint8_t {
+  description,
+  card,
+  calibration,
+  host,
+  step,
+  plan,
+  model,  ///< a description or a step file, which is told by its first bytes
+};
 
-/// The largest text of a kind that is read.
+/// The largest text of a kind that is read; of a model it is a step file's.
 [[nodiscard]] Bytes largest_file(FileKind kind);
 
 enum class FileTypes : std::uint8_t {

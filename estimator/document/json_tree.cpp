@@ -235,8 +235,12 @@ Result<JsonTree> read_json(SourceTextPtr source) {
   }
   JsonTree tree;
   tree.source = std::move(source);
-  Builder builder(tree);
   const std::string& text = tree.source->text;
+  // As many values as there may be, so that no vector that grows has two copies of them.
+  const auto separators = std::ranges::count_if(
+      text, [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; });
+  tree.nodes.reserve(std::min(static_cast<std::size_t>(separators) + 1, most_json_values));
+  Builder builder(tree);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     return failure(*std::move(builder.failure));
   }

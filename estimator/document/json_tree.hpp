@@ -18,7 +18,8 @@
 namespace stowage {
 
 inline constexpr std::size_t largest_json = std::size_t{64} << 20;  ///< bytes of text
-inline constexpr std::size_t most_json_values = 16'000'000;
+/// A step file has 6 to 7 bytes a value, so that the largest one has about as many.
+inline constexpr std::size_t most_json_values = 10'000'000;
 inline constexpr std::size_t deepest_json = 32;  ///< levels of arrays and objects
 
 struct JsonTree;

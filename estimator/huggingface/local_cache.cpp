@@ -99,6 +99,7 @@ std::vector<std::string> revisions_in(const fs::path& repository) {
       names.push_back(at->path().filename().string());
     }
   }
+  std::erase_if(names, [](const std::string& name) { return !is_revision(name); });
   std::ranges::sort(names);
   if (names.size() > most_named) names.resize(most_named);
   return names;

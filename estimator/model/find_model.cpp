@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 /// A file that a user typed the path of.
 Result<SourceTextPtr> read_description(const fs::path& path) {
-  return read_source(path.string(), FileKind::description);
+  return read_source(path.string(), FileKind::model);
 }
 
 /// A file of the catalogue, found by a name.

@@ -120,20 +120,19 @@ class NetworkBuilder {
   }
 
   void surcharge_limits() {
-    surcharge_.resize(problem_.items.size());
+    surcharge_.resize(limits_.empty() ? 0 : problem_.items.size());
     for (std::size_t l = 0; l < limits_.size(); ++l) {
       for (const WeightedPlace& place : limits_[l].limit->places) {
-        surcharge_[place.item].push_back(
-            {place.in_gap, place.index, Amount{prices_.limits[l]} * place.weight});
+        std::vector<Amount>& amounts = surcharge_[place.item];
+        if (amounts.empty()) amounts.resize(2 * problem_.items[place.item].touches.size());
+        amounts[2 * std::size_t{place.index} + (place.in_gap ? 1 : 0)] +=
+            Amount{prices_.limits[l]} * place.weight;
       }
     }
   }
   [[nodiscard]] Amount surcharge(std::size_t item, std::size_t index, bool in_gap) const {
-    Amount sum = 0;
-    for (const Surcharge& each : surcharge_[item]) {
-      if (each.index == index && each.in_gap == in_gap) sum += each.amount;
-    }
-    return sum;
+    if (limits_.empty() || surcharge_[item].empty()) return 0;
+    return surcharge_[item][2 * index + (in_gap ? 1 : 0)];
   }
 
   void add_node(std::size_t t) {
@@ -308,13 +307,8 @@ class NetworkBuilder {
   const std::vector<PricedLimit>& limits_;
   std::int32_t steps_;
   WholePrices prices_;
-  struct Surcharge {
-    bool in_gap = false;
-    std::size_t index = 0;
-    Amount amount = 0;
-  };
-  std::vector<std::vector<Surcharge>> surcharge_;  // by item
-  std::vector<Node> nodes_;                        // by step
+  std::vector<std::vector<Amount>> surcharge_;  // by item: of a touch and of the gap behind it
+  std::vector<Node> nodes_;                     // by step
   std::vector<RawArc> raw_;
   std::int64_t cost_cap_ = 0;
   PricedNetwork result_;

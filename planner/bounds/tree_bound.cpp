@@ -20,6 +20,16 @@ constexpr double largest_number = 1e100, smallest_number = 1e-100;  // costs and
 
 bool is_price(double price) { return price >= smallest_number && price <= largest_number; }
 
+// Whether they are as RoundedLimit has them, so that a search for a number finds it.
+bool are_ranges(const std::vector<StorageRange>& ranges) {
+  std::int64_t end = 0;
+  return std::ranges::all_of(ranges, [&](const StorageRange& range) {
+    const bool fits = range.first >= end && range.last >= range.first;
+    end = std::int64_t{range.last} + 1;
+    return fits;
+  });
+}
+
 // The node (gap < 0) or the gap that a fixing decides.
 struct FixedPlace {
   std::size_t index = 0;
@@ -95,8 +105,7 @@ class TreeWalk {
 
   bool add_limit(const RoundedLimit& rounding, const FixedSides& sides, bool possible) {
     if (rounding.step < 0 || rounding.step >= std::ssize(problem_.nodes) || rounding.divisor < 1 ||
-        rounding.divisor > most_units ||
-        !std::is_sorted(rounding.counted.begin(), rounding.counted.end())) {
+        rounding.divisor > most_units || !are_ranges(rounding.counted)) {
       result_.problem = fmt::format("its rounded limit {} cannot be", next_limit_);
       return false;
     }

@@ -15,10 +15,10 @@ struct StepPlaces {
 void find_place(const BoundItem& item, std::size_t index, std::int32_t step,
                 const FixedSides& sides, StepPlaces& found) {
   const auto next = std::ranges::lower_bound(item.touches, step, {}, &BoundTouch::step);
-  WeightedPlace place{.item = index, .weight = item.bytes};
+  WeightedPlace place{.item = static_cast<std::uint32_t>(index), .weight = item.bytes};
   Side side = Side::open;
   if (next != item.touches.end() && next->step == step) {
-    place.index = static_cast<std::size_t>(next - item.touches.begin());
+    place.index = static_cast<std::uint32_t>(next - item.touches.begin());
     side = sides.nodes[static_cast<std::size_t>(step)];
     if (side == Side::away && !next->writes) side = Side::open;  // a copy may be beside a reader
   } else {
@@ -26,7 +26,7 @@ void find_place(const BoundItem& item, std::size_t index, std::int32_t step,
                                    ? item.before(0)
                                    : std::ptrdiff_t{next - item.touches.begin()} - 1;
     if (gap < 0 || gap >= std::ssize(item.gaps)) return;
-    place.index = static_cast<std::size_t>(gap);
+    place.index = static_cast<std::uint32_t>(gap);
     place.in_gap = true;
     side = sides.gaps[index][place.index];
   }
@@ -53,7 +53,7 @@ WeightedLimit rounded_by(const BoundProblem& problem, const FixedSides& sides,
     find_place(problem.items[i], i, rounding.step, sides, found);
   }
   const auto is_counted = [&](const WeightedPlace& place) {
-    return std::ranges::binary_search(rounding.counted, problem.items[place.item].number);
+    return rounding.counts(problem.items[place.item].number);
   };
   std::int64_t missing = -found.room;
   for (const WeightedPlace& place : found.open) {
@@ -64,6 +64,7 @@ WeightedLimit rounded_by(const BoundProblem& problem, const FixedSides& sides,
   const std::int64_t times = (missing - 1) / g;  // missing = times * g + r, 0 < r <= g
   const std::int64_t r = missing - times * g;
   WeightedLimit result{{}, -(times + 1) * r};
+  result.places.reserve(found.open.size());
   for (WeightedPlace place : found.open) {
     const bool counted = is_counted(place);
     place.weight =
@@ -72,6 +73,7 @@ WeightedLimit rounded_by(const BoundProblem& problem, const FixedSides& sides,
     if (place.weight > 0) result.places.push_back(place);
   }
   if (result.limit < 0) return {};  // nothing fits at all, which propagate_limit() says
+  result.places.shrink_to_fit();    // a checker keeps many, and counts what they have
   return result;
 }
 

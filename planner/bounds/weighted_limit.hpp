@@ -23,10 +23,10 @@ namespace stowage {
 
 /// An item at a touch or in a gap, and its weight.
 struct WeightedPlace {
-  std::size_t item = 0;
-  std::size_t index = 0;  ///< of the touch or the gap
-  bool in_gap = false;
+  std::uint32_t item = 0;
+  std::uint32_t index = 0;  ///< of the touch or the gap
   std::int64_t weight = 0;  ///< positive
+  bool in_gap = false;
 };
 
 /// The weights of the places that are on the GPU sum to at most `limit`. No places: no limit.

@@ -45,12 +45,25 @@ struct MemoryPrice {
   bool operator==(const MemoryPrice&) const = default;
 };
 
+/// Storages from `first` to `last`, both among them.
+struct StorageRange {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  bool operator==(const StorageRange&) const = default;
+};
+
+/// The same numbers as ranges that neither overlap nor touch. Precondition: ascending.
+[[nodiscard]] std::vector<StorageRange> ranges_of(const std::vector<std::int32_t>& numbers);
+
 /// A rounded limit of a step's memory (planner/solve/memory_row.hpp has the formula). Sizes and the
 /// memory that is left follow from the step and from what the branch has fixed.
 struct RoundedLimit {
   std::int32_t step = 0;
-  std::int64_t divisor = 1;           ///< at least 1
-  std::vector<std::int32_t> counted;  ///< storages whose absence is counted, ascending
+  std::int64_t divisor = 1;  ///< at least 1
+  /// Storages whose absence is counted: ascending ranges that do not overlap. A plan's file has
+  /// them as ranges too, so that reading them takes no more memory than the file.
+  std::vector<StorageRange> counted;
+  [[nodiscard]] bool counts(std::int32_t storage) const;
   bool operator==(const RoundedLimit&) const = default;
 };
 

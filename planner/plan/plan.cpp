@@ -14,6 +14,10 @@ std::string_view to_string(Pinned pinned) {
   return "nothing";
 }
 
+std::string_view to_string(Minimised minimised) {
+  return minimised == Minimised::bytes ? "bytes" : "seconds";
+}
+
 bool PlanTotals::cost_is_least() const {
   return cost_seconds - cost_lower_bound_seconds <= optimality_tolerance * cost_seconds;
 }

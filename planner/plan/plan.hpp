@@ -146,9 +146,17 @@ enum class Pinned : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Pinned pinned);
 
+/// What the search for the plan minimised: PlanTotals::proved_optimal is about it.
+enum class Minimised : std::uint8_t {
+  seconds,  ///< the cost of nodes and copies
+  bytes,    ///< what copies carry over PCIe
+};
+[[nodiscard]] std::string_view to_string(Minimised minimised);
+
 struct Plan {
   std::string name;  ///< a label for readers: "cheapest", "min-pcie", "micro-batch-4"
   Pinned pinned = Pinned::nothing;
+  Minimised minimised = Minimised::seconds;
   Levers levers;  ///< the means it may use; its bounds are of plans with no other means
   StepPins pins;  ///< the user's pins, and nodes without a GPU kernel
   PlanInputs inputs;

@@ -9,6 +9,10 @@
 namespace stowage {
 
 [[nodiscard]] std::string write_plan(const Plan& plan);
+/// write_plan's text, once read_plan has read the same plan from it: what is kept or given away is
+/// made here. Throws std::logic_error where it cannot be read: such a plan is a mistake of the
+/// program. O(text), like reading it.
+[[nodiscard]] std::string write_readable_plan(const Plan& plan);
 /// Reads a plan file. Errors, with their places: not a plan, another format version, wrong types,
 /// ids out of range, begin >= end (of a residence; > of a transfer). A plan that is read need not
 /// be valid: validate_plan checks that.

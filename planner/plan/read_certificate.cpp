@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::int64_t most_number = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t largest_divisor = std::int64_t{1} << 61;
-constexpr std::int64_t most_counted = std::int64_t{1} << 25;  // storages, in all rounded limits
 constexpr double least_price = std::numeric_limits<double>::min();
 
 class CertificateReader {
@@ -191,14 +190,8 @@ class CertificateReader {
             *last >= std::ssize(step_.storages)) {
           return cells.refuse(part, fmt::format("'{}' is no further range of storages", part));
         }
-        counted_ += *last - *first + 1;
-        if (counted_ > most_counted) {
-          return cells.refuse(
-              part, fmt::format("the rounded limits count more than {} storages", most_counted));
-        }
-        for (std::int64_t i = *first; i <= *last; ++i) {
-          rounded.counted.push_back(static_cast<std::int32_t>(i));
-        }
+        rounded.counted.push_back(
+            {static_cast<std::int32_t>(*first), static_cast<std::int32_t>(*last)});
         least = *last + 1;
       }
     }
@@ -298,7 +291,6 @@ class CertificateReader {
   std::size_t missing_ = 0;                     // trees that have yet to begin
   std::optional<std::size_t> leaf_;             // whose prices are being read
   std::vector<RoundedLimit> rounded_;           // of the branch that comes next
-  std::int64_t counted_ = 0;                    // storages, in the rounded limits of all branches
 };
 
 }  // namespace

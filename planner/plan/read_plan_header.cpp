@@ -265,6 +265,15 @@ void read_levers(const YamlNode& node, Mistakes& mistakes, Levers& levers) {
                  read ? "" : read.error().front().hint);
 }
 
+/// Plans of earlier programs lack the key. Of these the plan of fewest bytes is known by its name.
+void read_minimised(Section& section, Plan& plan) {
+  if (section.find("minimised", Presence::optional) != nullptr) {
+    section.choice("minimised", std::array{Minimised::seconds, Minimised::bytes}, plan.minimised);
+  } else if (plan.name == "min-pcie" && plan.pinned == Pinned::all_nodes) {
+    plan.minimised = Minimised::bytes;
+  }
+}
+
 }  // namespace
 
 Result<PlanHeader> read_plan_header(SourceTextPtr source) {
@@ -280,6 +289,7 @@ Result<PlanHeader> read_plan_header(SourceTextPtr source) {
     section.text("name", plan.name);
     section.choice("pinned", std::array{Pinned::nothing, Pinned::computation, Pinned::all_nodes},
                    plan.pinned);
+    read_minimised(section, plan);
     if (const YamlNode* placement = section.find("placement", Presence::optional)) {
       read_levers(*placement, mistakes, plan.levers);
     }

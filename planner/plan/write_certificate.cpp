@@ -79,15 +79,12 @@ class CertificateWriter {
     }
   }
 
-  static std::string ranges(const std::vector<std::int32_t>& numbers) {
-    if (numbers.empty()) return "-";
+  static std::string ranges(const std::vector<StorageRange>& ranges) {
+    if (ranges.empty()) return "-";
     std::string text;
-    for (std::size_t i = 0; i < numbers.size();) {
-      std::size_t end = i + 1;
-      while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-      text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-      if (end > i + 1) text += fmt::format("-{}", numbers[end - 1]);
-      i = end;
+    for (const StorageRange& range : ranges) {
+      text += fmt::format("{}{}", text.empty() ? "" : ",", range.first);
+      if (range.last > range.first) text += fmt::format("-{}", range.last);
     }
     return text;
   }

@@ -21,6 +21,7 @@ class Writer {
     out_.line("stowage_plan: 2");
     out_.text("name", plan_.name);
     out_.line("pinned: {}", to_string(plan_.pinned));
+    out_.line("minimised: {}", to_string(plan_.minimised));
     if (!(plan_.levers == Levers{})) out_.text("placement", to_string(plan_.levers));
     out_.section("inputs", [&] { inputs(); });
     out_.section("machine", [&] { machine(); });

@@ -254,6 +254,7 @@ Result<FewestBytes> fewest_bytes(const Planning& planning, const StepCase& of) {
   Plan& plan = fewest.plan;
   describe(planning, of, plan);
   plan.name = "min-pcie";
+  plan.minimised = Minimised::bytes;
   plan.pinned = Pinned::all_nodes;
   plan.totals.cost_seconds = evaluate(of.on_gpu, fitted->placement).cost_seconds;
   return fewest;

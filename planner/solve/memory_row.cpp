@@ -92,7 +92,7 @@ MemoryRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::
     term.weight = kept[i] ? round(term.weight) : -round(-term.weight);
     if (kept[i]) {
       row.limit += term.weight;
-      row.source.counted.push_back(term.item);
+      row.source.counted.push_back({term.item, term.item});
     }
     if (term.weight > 0) row.terms.push_back(term);
   }

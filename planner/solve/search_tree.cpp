@@ -10,8 +10,14 @@ namespace {
 
 RoundedLimit exported_limit(const ResidencyProblem& problem, const MemoryRow& row) {
   RoundedLimit limit = row.source;
-  for (std::int32_t& item : limit.counted) item = storage_number(problem, item);
-  std::sort(limit.counted.begin(), limit.counted.end());
+  std::vector<std::int32_t> storages;
+  for (const StorageRange& items : limit.counted) {
+    for (std::int32_t item = items.first; item <= items.last; ++item) {
+      storages.push_back(storage_number(problem, item));
+    }
+  }
+  std::sort(storages.begin(), storages.end());
+  limit.counted = ranges_of(storages);
   return limit;
 }
 

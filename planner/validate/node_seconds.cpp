@@ -61,4 +61,9 @@ double node_seconds(const Plan& plan, std::size_t node) {
   return node_seconds(plan, node, plan.machine.processor(plan.nodes[node].processor));
 }
 
+double copy_seconds(const Plan& plan, StorageId storage, const Link& link) {
+  return link.latency +
+         seconds_at(static_cast<double>(plan.bytes(storage).count()), link.bandwidth);
+}
+
 }  // namespace stowage

@@ -1,6 +1,7 @@
-// node_seconds: the seconds of a node on a processor, computed by the validator itself from the
-// definitions in docs/plan-file.md ("Seconds"). It shares nothing with the planner's rates but the
-// plan's figures and the step's description of the node (estimator/memory/kernel_work.hpp).
+// node_seconds: the seconds of a node on a processor, and copy_seconds: of a storage's copy,
+// computed by the validator itself from the definitions in docs/plan-file.md ("Seconds"). It shares
+// nothing with the planner's rates but the plan's figures and the step's description of the node
+// (estimator/memory/kernel_work.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,5 +18,7 @@ namespace stowage {
 [[nodiscard]] double node_seconds(const Plan& plan, std::size_t node, const Processor& processor);
 /// On the processor that the plan gives it.
 [[nodiscard]] double node_seconds(const Plan& plan, std::size_t node);
+
+[[nodiscard]] double copy_seconds(const Plan& plan, StorageId storage, const Link& link);
 
 }  // namespace stowage

@@ -9,7 +9,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(description plan step answers machine alloc_conf import config weights)
+[[ ${#targets[@]} -gt 0 ]] || targets=(description plan step answers machine alloc_conf import fold inline hub config weights)
 
 command -v clang++ >/dev/null || { echo "fuzzing needs clang++" >&2; exit 77; }
 [[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null

@@ -123,7 +123,7 @@ inline Plan plan() {
                  // x 0-1.5, w2 1.5-5; nodes 1.5-2.5, 5-7, 7-8 (y1 down 2.5-7, up 8-12.5),
                  // 12.5-14.5, (dw2 down 14.5-18), 18-21
                  .step_seconds = 21,
-                 .all_gpu_step_seconds = 10};
+                 .all_gpu_step_seconds = 10.5};
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/arena/arena.hpp"
 #include "estimator/base/hash.hpp"
@@ -27,6 +28,23 @@ class TwoEngines : public WorkspaceSource {
  private:
   Bytes workspace_;
 };
+
+/// The seconds of the step where memory is no matter: a node waits for the inputs that it reads,
+/// which come one after the other.
+inline double unlimited_seconds(const StepGraph& graph) {
+  double uploaded = 0, reached = 0;
+  std::vector<bool> is_there(graph.storages.size(), false);
+  for (const KernelNode& node : graph.nodes) {
+    for (const TensorView& view : node.reads) {
+      const Storage& storage = graph.storage(view.storage);
+      if (storage.persistence != Persistence::from_host || is_there[view.storage.index()]) continue;
+      is_there[view.storage.index()] = true;
+      reached = std::max(reached, uploaded += 1);
+    }
+    reached += 1;
+  }
+  return reached;
+}
 
 inline Plan resident_plan(const std::string& text, std::int64_t batch, WorkspaceSource& source) {
   Plan plan;
@@ -77,7 +95,8 @@ inline Plan resident_plan(const std::string& text, std::int64_t batch, Workspace
   inputs.budget = totals.arena;
   totals.cost_seconds = static_cast<double>(plan.nodes.size() + plan.transfers.size());
   totals.cost_lower_bound_seconds = totals.all_gpu_cost_seconds = totals.cost_seconds;
-  totals.step_seconds = totals.all_gpu_step_seconds = totals.cost_seconds;
+  totals.step_seconds = totals.cost_seconds;
+  totals.all_gpu_step_seconds = unlimited_seconds(*graph);
   totals.pcie_lower_bound = totals.h2d;
   totals.proved_optimal = true;
   return plan;

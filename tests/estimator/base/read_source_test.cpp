@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "tests/support/temporary_folder.hpp"
@@ -67,8 +69,35 @@ TEST_CASE("each kind of file has a size beyond which it is not read") {
   with_size(1_GiB);
   CHECK(outcome(path, FileKind::description) ==
         refusal("16.0 MiB, the most that a description may have"));
-  CHECK(outcome(path, FileKind::step) == refusal("256.0 MiB, the most that a step file may have"));
-  CHECK(outcome(path, FileKind::plan) == refusal("256.0 MiB, the most that a plan may have"));
+  CHECK(outcome(path, FileKind::step) == refusal("64.0 MiB, the most that a step file may have"));
+  CHECK(outcome(path, FileKind::plan) == refusal("64.0 MiB, the most that a plan may have"));
+}
+
+TEST_CASE("a model is as large as a description may be, or as a step file if it begins as one") {
+  const TemporaryFolder folder;
+  const std::string step = "\n {\"format\": \"stowage-step\"," + std::string(20'000'000, ' ') + "}";
+  CHECK(outcome(folder.file("step.json", step), FileKind::model) == step);
+  for (const std::string& start : {std::string("# \"stowage-step\"\n"), std::string("{"),
+                                   "{" + std::string(5000, ' ') + "\"stowage-step\""}) {
+    const std::string path = folder.file("model", start + std::string(20'000'000, ' '));
+    CHECK(outcome(path, FileKind::model) ==
+          "error: '" + path + "' is larger than 16.0 MiB, the most that a description may have\n");
+  }
+  const std::string path = folder.file("large.json", step);
+  REQUIRE(truncate(path.c_str(), (65_MiB).count()) == 0);
+  CHECK(outcome(path, FileKind::model) ==
+        "error: '" + path + "' is larger than 64.0 MiB, the most that a step file may have\n");
+  CHECK(outcome("/dev/zero", FileKind::model) ==
+        "error: '/dev/zero' is larger than 16.0 MiB, the most that a description may have\n");
+}
+
+TEST_CASE("a step file that comes through a pipe is read as one") {
+  const TemporaryFolder folder;
+  const std::string path = pipe_in(folder);
+  const std::string step = "{\"format\": \"stowage-step\"," + std::string(17'000'000, ' ') + "}";
+  std::thread writer([&] { std::ofstream(path) << step; });
+  CHECK(outcome(path, FileKind::model) == step);
+  writer.join();
 }
 
 TEST_CASE("a device without an end is read up to the size of its kind") {

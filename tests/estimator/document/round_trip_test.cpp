@@ -1,10 +1,14 @@
 // A step file holds all of a step: what is read back equals what was written.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <stdexcept>
 
 #include "estimator/document/make_document.hpp"
+#include "estimator/document/readable_step.hpp"
 #include "estimator/document/step_document.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/recorded_step.hpp"
@@ -158,6 +162,23 @@ TEST_CASE("micro-batches are written once and read back each") {
       }
     }
   }
+}
+
+TEST_CASE("a step is written only if it can be read") {
+  StepDocument document = document_of(shipped("mlp"), {});
+  CHECK(write_readable_step(document).value() == write_step(document));
+  StepGraph twice = *document.graph;
+  twice.storages[1].name = twice.storages[0].name;
+  document.graph = std::make_shared<const StepGraph>(std::move(twice));
+  std::string refused;
+  try {
+    (void)write_readable_step(document);
+  } catch (const std::logic_error& error) {
+    refused = error.what();
+  }
+  CHECK(refused.starts_with("a step was made that cannot be read: line "));
+  CHECK(refused.ends_with(
+      fmt::format(": the step: two storages are called '{}'", document.graph->storages[0].name)));
 }
 
 }  // namespace stowage

@@ -101,6 +101,16 @@ TEST_CASE("hf:NAME is looked up in the local cache alone, by branch, tag or comm
   }
 }
 
+TEST_CASE("a revision that cannot be asked for is not offered") {
+  const testing::TemporaryFolder folder;
+  const CachedRepository odd(folder.path(), "models--a--odd");
+  odd.reference("v1", "abc");
+  odd.reference("; echo", "abc");
+  odd.reference("-x", "abc");
+  CHECK(refusal("a/odd@v2", folder.path()).find("\n  there is hf:a/odd@v1; stowage does") !=
+        std::string::npos);
+}
+
 TEST_CASE("a cached model without its configuration is told apart from one that is not cached") {
   const testing::TemporaryFolder folder;
   const CachedRepository tagged(folder.path(), "models--a--tagged");

@@ -207,10 +207,13 @@ TEST_CASE("bounds: what a hostile tree holds is refused") {
     return problem_of({BranchNode{{std::move(limit)}, BranchLeaf{}}});
   };
   CHECK(limited({0, 1, {}}) == "");
-  CHECK(limited({0, std::int64_t{1} << 61, {0, 1}}) == "");
+  CHECK(limited({0, std::int64_t{1} << 61, {{0, 1}}}) == "");
   CHECK(limited({0, 0, {}}) == "its rounded limit 0 cannot be");
   CHECK(limited({-1, 1, {}}) == "its rounded limit 0 cannot be");
-  CHECK(limited({0, 1, {3, 2}}) == "its rounded limit 0 cannot be");
+  CHECK(limited({0, 1, {{3, 3}, {2, 2}}}) == "its rounded limit 0 cannot be");
+  CHECK(limited({0, 1, {{1, 2}, {2, 3}}}) == "its rounded limit 0 cannot be");
+  CHECK(limited({0, 1, {{3, 2}}}) == "its rounded limit 0 cannot be");
+  CHECK(limited({0, 1, {{-1, 2}}}) == "its rounded limit 0 cannot be");
   // A limit of one branch does not hold in the branch beside it.
   const BranchNode divided{{}, Fixing{.subject = 0}};
   const BranchNode with_limit{{{0, 1, {}}}, BranchLeaf{}};

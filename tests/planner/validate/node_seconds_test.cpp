@@ -55,7 +55,10 @@ Plan plan_at(const Rates& rates) {
   }
   PlanTotals& totals = plan.totals;
   totals.cost_seconds = totals.step_seconds = nodes + copies;
-  totals.all_gpu_cost_seconds = totals.all_gpu_step_seconds = nodes + copies;
+  totals.all_gpu_cost_seconds = nodes + copies;
+  // The image is uploaded before the first node, the label beside it.
+  totals.all_gpu_step_seconds =
+      nodes + h2d_seconds(rates, plan.bytes(plan.transfers.front().storage));
   totals.cost_lower_bound_seconds = nodes + copies;
   return plan;
 }

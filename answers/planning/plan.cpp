@@ -59,13 +59,13 @@ std::optional<std::size_t> best_plan(const PlanQuestion& question, const Host& h
   const auto rank = [&](const Plan& plan) {
     const auto bytes = static_cast<double>((plan.totals.h2d + plan.totals.d2h).count());
     const double seconds = plan.totals.step_seconds;
-    return question.minimised == Minimised::pcie ? std::pair(bytes, seconds)
-                                                 : std::pair(seconds, bytes);
+    return question.minimised == PlanAim::pcie ? std::pair(bytes, seconds)
+                                               : std::pair(seconds, bytes);
   };
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!why_not_taken(plans[i], host).empty()) continue;
-    if (question.minimised == Minimised::automatic && plans[i].name == all_gpu_name) return i;
+    if (question.minimised == PlanAim::automatic && plans[i].name == all_gpu_name) return i;
     if (!best || rank(plans[i]) < rank(plans[*best])) best = i;
   }
   return best;
@@ -119,7 +119,7 @@ class Search {
  public:
   Search(const PlanQuestion& question, const PlanWatch& watch)
       : options_{.effort = question.effort,
-                 .least_pcie = question.minimised == Minimised::pcie,
+                 .least_pcie = question.minimised == PlanAim::pcie,
                  .cancelled = watch.is_cancelled} {
     if (!question.time_limit_seconds) return;
     using Clock = std::chrono::steady_clock;
@@ -249,7 +249,7 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
                    .ran_out_of_time = ran_out_of_time,
                    .search = std::move(outcome),
                    .workspaces = shared};
-  found.took_all_gpu = question.choice.empty() && question.minimised == Minimised::automatic &&
+  found.took_all_gpu = question.choice.empty() && question.minimised == PlanAim::automatic &&
                        found.chosen && found.plans[*found.chosen].name == all_gpu_name;
   if (auto proved = prove(question, workspaces, watch, found); !proved) {
     return tl::unexpected(std::move(proved.error()));

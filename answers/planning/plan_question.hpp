@@ -14,7 +14,7 @@
 namespace stowage {
 
 /// What the chosen plan has least of, where none is named.
-enum class Minimised {
+enum class PlanAim {
   automatic,  ///< nothing, if everything fits on the GPU: that is taken; else the step's time
   time,
   pcie,  ///< bytes over PCIe
@@ -36,7 +36,7 @@ struct PlanQuestion {
   std::optional<Bytes> host_memory;  ///< in place of the host's own; half of it may be pinned
   std::string choice;                ///< a proposal's name; empty: the best that changes nothing
   Levers levers;
-  Minimised minimised = Minimised::automatic;
+  PlanAim minimised = PlanAim::automatic;
   /// More than 1: searches longer and never finds less (planner/propose/plan_request.hpp).
   int effort = 1;
   /// Stops each search by the clock; none: what is found depends on no machine.

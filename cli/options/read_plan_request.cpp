@@ -52,10 +52,10 @@ Result<Levers> read_levers(const Arguments& arguments) {
   return failure(command_line_error(fmt::format("--placement: {}", why.message), why.hint));
 }
 
-Minimised read_minimised(const Arguments& arguments) {
+PlanAim read_minimised(const Arguments& arguments) {
   const std::string what = text_or_empty(arguments, "minimize");
-  if (what == "pcie") return Minimised::pcie;
-  return what == "time" ? Minimised::time : Minimised::automatic;
+  if (what == "pcie") return PlanAim::pcie;
+  return what == "time" ? PlanAim::time : PlanAim::automatic;
 }
 
 /// What of a question for plans needs no card.

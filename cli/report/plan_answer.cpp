@@ -91,7 +91,7 @@ double pcie_gap(const Plan& plan) {
 /// What the chosen plan has least of; "all_gpu": everything fits on the GPU, and nothing else was
 /// asked for.
 std::string_view minimised_word(const PlanAnswer& found, const PlanQuestion& question) {
-  if (question.minimised == Minimised::pcie) return "pcie";
+  if (question.minimised == PlanAim::pcie) return "pcie";
   return found.took_all_gpu ? "all_gpu" : "time";
 }
 
@@ -122,9 +122,9 @@ Table proposals(const std::vector<Plan>& plans) {
 }
 
 /// The gap of what was minimised alone.
-Table with_one_gap(const Table& all, Minimised minimised) {
+Table with_one_gap(const Table& all, PlanAim minimised) {
   constexpr std::string_view gaps[] = {"step_gap", "pcie_gap", "overhead_gap"};
-  const std::string_view kept = minimised == Minimised::pcie ? "pcie_gap" : "step_gap";
+  const std::string_view kept = minimised == PlanAim::pcie ? "pcie_gap" : "step_gap";
   Table table{.one_size_scale = all.one_size_scale};
   table.rows.resize(all.rows.size());
   for (std::size_t i = 0; i < all.columns.size(); ++i) {
@@ -139,7 +139,7 @@ Table with_one_gap(const Table& all, Minimised minimised) {
   return table;
 }
 
-std::string_view legend(Minimised minimised, bool verbose) {
+std::string_view legend(PlanAim minimised, bool verbose) {
   if (verbose) {
     return "  Step: simulated, copies beside compute. Step gap: of the step, to a bound that none "
            "of "
@@ -149,7 +149,7 @@ std::string_view legend(Minimised minimised, bool verbose) {
            "GPU, to "
            "its own bound.";
   }
-  if (minimised == Minimised::pcie) {
+  if (minimised == PlanAim::pcie) {
     return "  Step: simulated, copies beside compute. Gap: of the bytes over PCIe, to a bound that "
            "no "
            "plan is below.";
@@ -294,7 +294,7 @@ void say_choice(const PlanAnswer& found, Report& out) {
 /// Why the chosen plan was taken where neither it nor what is minimised was asked for; where
 /// everything is on the GPU, what is shorter.
 void say_why_chosen(const PlanAnswer& found, const PlanQuestion& question, Report& out) {
-  const bool is_automatic = question.choice.empty() && question.minimised == Minimised::automatic;
+  const bool is_automatic = question.choice.empty() && question.minimised == PlanAim::automatic;
   if (!is_automatic || !found.chosen) return;
   if (!found.took_all_gpu) {
     return out.say("  not everything fits on the GPU, so the shortest step is taken");

@@ -64,7 +64,7 @@ class Arguments(unittest.TestCase):
             self.assertEqual(self.refusal(batch=batch), f"batch={batch} {NUMBERS} 1,000,000,000")
 
     def test_inputs_without_a_sample(self) -> None:
-        message = ("input 0 of shape [0, 8] has no sample along axis 0\n  a batch has at least 1")
+        message = ("input 0 of shape [0, 8] has nothing along axis 0\n  give it a batch of at least 1")
         self.assertEqual(self.refusal(inputs=torch.zeros(0, 8)), message)
         with self.assertRaises(stowage.StowageError) as raised:
             stowage.record(lambda x: x.sum(), torch.zeros(0, 8))

@@ -54,7 +54,7 @@ Screen screen() {
   const bool wants_colour = no_color == nullptr || *no_color == '\0';
   return {.is_terminal = isatty(STDOUT_FILENO) != 0,
           .colour = wants_colour && is_terminal(STDOUT_FILENO),
-          .width = terminal_width(STDOUT_FILENO)};
+          .width = output_width(STDOUT_FILENO)};
 }
 
 Diagnostics unknown_command(std::span<const std::string> words) {

@@ -58,7 +58,7 @@ void Progress::show() {
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count();
     std::string line = seconds > 0 ? fmt::format("{}, {} s", what_, seconds) : what_;
-    const std::size_t width = terminal_width(STDERR_FILENO).value_or(80);
+    const std::size_t width = output_width(STDERR_FILENO).value_or(80);
     if (line.size() >= width) line.resize(width - 1);
     write_quietly(stderr, "\r\x1b[K" + line);
     shown = true;

@@ -19,15 +19,15 @@ bool is_terminal(int descriptor) {
   return isatty(descriptor) != 0 && (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
-std::optional<std::size_t> terminal_width(int descriptor) {
-  if (isatty(descriptor) == 0) return std::nullopt;
+std::optional<std::size_t> output_width(int descriptor) {
   std::size_t width = 0;
   if (const char* const columns = std::getenv("COLUMNS"); columns != nullptr) {
     const std::string_view text(columns);
     std::from_chars(text.data(), text.data() + text.size(), width);
   }
   winsize size{};
-  if (width == 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+  if (width == 0 && isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0)
+    width = size.ws_col;
   return width >= least_width ? std::optional(width) : std::nullopt;
 }
 

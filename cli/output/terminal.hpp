@@ -11,9 +11,9 @@ namespace stowage {
 /// One that understands escape sequences: not TERM=dumb.
 [[nodiscard]] bool is_terminal(int descriptor);
 
-/// Columns of a terminal: those of COLUMNS, else those that the terminal itself reports.
-/// nullopt: no terminal, or it does not tell.
-[[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
+/// Columns that tables keep to: those of COLUMNS, which also holds for a pipe or a file, else those
+/// that the terminal itself reports. nullopt: neither.
+[[nodiscard]] std::optional<std::size_t> output_width(int descriptor);
 
 /// Writes and flushes; false: it could not be written in full, and errno says why.
 bool write_quietly(std::FILE* stream, std::string_view text);

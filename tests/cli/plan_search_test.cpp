@@ -21,7 +21,7 @@ namespace {
 /// An MLP whose updates are faster beside the GPU, on the CPU, though everything fits.
 const Words roomy{"plan", "mlp", "--batch", "64", "--budget", "64MiB", "--format", "json"};
 
-json answer_of(const Words& words) {
+json search_answer(const Words& words) {
   const Outcome outcome = stowage_program(words);
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
@@ -54,18 +54,18 @@ std::string header_of(const Words& more) {
 }  // namespace
 
 TEST_CASE("everything on the GPU is taken where it fits, unless the step's time is asked for") {
-  const json automatic = answer_of(roomy);
+  const json automatic = search_answer(roomy);
   CHECK(automatic["chosen"] == "all-gpu");
   CHECK(automatic["minimized"] == "all_gpu");
-  const json fastest = answer_of(roomy + Words{"--minimize", "time"});
+  const json fastest = search_answer(roomy + Words{"--minimize", "time"});
   CHECK(fastest["minimized"] == "time");
   CHECK(step_of(fastest, fastest["chosen"]) == shortest_step(fastest));
   CHECK(fastest["plans"].size() == automatic["plans"].size());
   const json scarce =
-      answer_of({"plan", "mlp", "--batch", "64", "--budget", "12MiB", "--format", "json"});
+      search_answer({"plan", "mlp", "--batch", "64", "--budget", "12MiB", "--format", "json"});
   CHECK(scarce["minimized"] == "time");
   CHECK(step_of(scarce, scarce["chosen"]) == shortest_step(scarce));
-  const json fewest = answer_of(roomy + Words{"--minimize", "pcie"});
+  const json fewest = search_answer(roomy + Words{"--minimize", "pcie"});
   CHECK(fewest["minimized"] == "pcie");
 
   const std::string said =

@@ -85,8 +85,10 @@ def weights(low: float, high: float) -> Shown:
     def shown(output: str) -> str | None:
         total = 0.0
         for row in ("parameter", "buffer"):
-            found = re.search(rf"^ *([\d.,]+) GiB  {row}$", output, re.MULTILINE)
-            total += float(found[1].replace(",", "")) if found else 0.0
+            found = re.search(rf"^ *([\d.,]+) (MiB|GiB)  {row}$", output, re.MULTILINE)
+            if found is None:
+                return None
+            total += float(found[1].replace(",", "")) / (1024 if found[2] == "MiB" else 1)
         return f"{total:.2f} GiB of weights" if low <= total <= high else None
 
     return shown

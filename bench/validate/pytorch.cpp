@@ -11,7 +11,7 @@ namespace stowage::validate_bench {
 
 namespace {
 
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   std::string text = "'";
   for (const char letter : word)
     text += letter == '\'' ? std::string("'\\''") : std::string{letter};
@@ -30,9 +30,9 @@ std::string first_line_of(const std::string& command) {
 std::string pytorch_seconds(const PytorchStep& step) {
   if (step.python.empty()) return "-";
   std::string command =
-      fmt::format("{} {} {} {} --mode {}", quoted(step.python),
-                  quoted(STOWAGE_SOURCE_DIR "/bench/validate/pytorch_step.py"), quoted(step.model),
-                  step.batch, step.offload ? "offload" : "resident");
+      fmt::format("{} {} {} {} --mode {}", in_quotes(step.python),
+                  in_quotes(STOWAGE_SOURCE_DIR "/bench/validate/pytorch_step.py"),
+                  in_quotes(step.model), step.batch, step.offload ? "offload" : "resident");
   if (step.seq) command += fmt::format(" --seq {}", *step.seq);
   if (step.memory) command += fmt::format(" --memory {}", step.memory->count());
   std::istringstream words(first_line_of(command));

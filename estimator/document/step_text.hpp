@@ -25,7 +25,7 @@ void put(Text& text, fmt::format_string<Args...> format, Args&&... args) {
 /// Writes a list; `item` writes the item with the given index.
 void put_list(Text& text, std::size_t count, const std::function<void(std::size_t)>& item);
 
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string json_text(std::string_view text);
 [[nodiscard]] std::string written(const Affine& size);
 /// Always with a point or an exponent, so that it is not read back as an integer.
 [[nodiscard]] std::string written(double value);

@@ -24,7 +24,7 @@ class GraphWriter {
     put(text_, ",\n\"saved\": ");
     put_list(text_, graph_.saved.size(), [&](std::size_t i) {
       const SavedTensor& saved = graph_.saved[i];
-      put(text_, "[{},{},{}]", saved.op.value, saved.storage.value, quoted(saved.role));
+      put(text_, "[{},{},{}]", saved.op.value, saved.storage.value, json_text(saved.role));
     });
     views("inputs", graph_.inputs);
     views("output", {graph_.output});
@@ -39,7 +39,7 @@ class GraphWriter {
       put(text_, ",\n\"host_buffers\": ");
       put_list(text_, graph_.host_buffers.size(), [&](std::size_t i) {
         const HostBuffer& buffer = graph_.host_buffers[i];
-        put(text_, "[{},{},{}]", quoted(buffer.name), buffer.bytes, buffer.pinned);
+        put(text_, "[{},{},{}]", json_text(buffer.name), buffer.bytes, buffer.pinned);
       });
     }
     put(text_, "}}");
@@ -74,7 +74,7 @@ class GraphWriter {
     put(text_, ",\n\"variables\": ");
     put_list(text_, part.variables.size(), [&](std::size_t i) {
       const ScriptVariable& variable = part.variables[i];
-      put(text_, "[{},{}", quoted(to_string(variable.kind)), variable.storage.value);
+      put(text_, "[{},{}", json_text(to_string(variable.kind)), variable.storage.value);
       if (variable.assigned_after.valid()) put(text_, ",{}", variable.assigned_after.value);
       put(text_, "]");
     });
@@ -84,7 +84,7 @@ class GraphWriter {
   // All rows except those that the loop makes from the written ones.
   template <typename Row, typename RowsOf>
   void rows(std::string_view name, const std::vector<Row>& all, RowsOf rows_of) {
-    put(text_, "\n{}: [", quoted(name));
+    put(text_, "\n{}: [", json_text(name));
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto at = static_cast<std::int32_t>(i);
       const RepeatedRows rows = found_ ? rows_of(found_->loop) : RepeatedRows{};
@@ -128,11 +128,11 @@ class GraphWriter {
   void row(const StorageRow& storage) {
     std::string flags;
     const auto flag = [&](std::string_view name, bool value) {
-      if (value) flags += fmt::format("{}{}:true", flags.empty() ? "" : ",", quoted(name));
+      if (value) flags += fmt::format("{}{}:true", flags.empty() ? "" : ",", json_text(name));
     };
     const auto node = [&](std::string_view name, NodeId id) {
       if (id.valid())
-        flags += fmt::format("{}{}:{}", flags.empty() ? "" : ",", quoted(name), id.value);
+        flags += fmt::format("{}{}:{}", flags.empty() ? "" : ",", json_text(name), id.value);
     };
     flag("carries_over", storage.carries_over);
     flag("before_first_step", storage.before_first_step);
@@ -140,8 +140,8 @@ class GraphWriter {
     node("loaded_before", storage.hold.loaded_before);
     node("first_made_by", storage.hold.first_made_by);
     node("replaced_after", storage.hold.replaced_after);
-    put(text_, "[{},{},{},{}", quoted(storage.name), quoted(to_string(storage.storage_class)),
-        quoted(to_string(storage.persistence)), written(storage.bytes));
+    put(text_, "[{},{},{},{}", json_text(storage.name), json_text(to_string(storage.storage_class)),
+        json_text(to_string(storage.persistence)), written(storage.bytes));
     const bool has_parameter = storage.parameter.valid() || !flags.empty();
     if (storage.op.valid() || has_parameter) put(text_, ",{}", storage.op.value);
     if (has_parameter) put(text_, ",{}", storage.parameter.value);
@@ -152,8 +152,8 @@ class GraphWriter {
   // [name, kernel, phase, origin, micro_batch, attributes, [reads], [writes], [temporaries],
   // [holds], flops, convolution], from the end on without what is empty, 0 or none.
   void row(const KernelNode& node) {
-    put(text_, "[{},{},{},{},{},{},", quoted(node.name), quoted(kernel_name(node)),
-        quoted(to_string(node.phase)), node.op.value, node.micro_batch,
+    put(text_, "[{},{},{},{},{},{},", json_text(node.name), json_text(kernel_name(node)),
+        json_text(to_string(node.phase)), node.op.value, node.micro_batch,
         tables_.attributes(node.attributes));
     arguments(node.reads);
     put(text_, ",");
@@ -188,7 +188,7 @@ class GraphWriter {
   }
 
   void views(std::string_view name, const std::vector<TensorView>& views) {
-    put(text_, ",\n{}: ", quoted(name));
+    put(text_, ",\n{}: ", json_text(name));
     arguments(views);
   }
 

@@ -12,10 +12,10 @@ namespace stowage {
 namespace {
 
 using step_text::graph_text;
+using step_text::json_text;
 using step_text::put;
 using step_text::put_list;
 using step_text::put_settings;
-using step_text::quoted;
 using step_text::Tables;
 using step_text::Text;
 using step_text::written;
@@ -29,15 +29,15 @@ std::string quoted_line(std::string_view text) {
     while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0U) == 0x80U) --end;
     line.resize(end);
   }
-  return quoted(line);
+  return json_text(line);
 }
 
 void put_origins(Text& text, const StepGraph& graph, bool with_places) {
   put(text, ",\n\"origins\": ");
   put_list(text, graph.origins.size(), [&](std::size_t i) {
     const Origin& origin = graph.origins[i];
-    put(text, "\n[{}", quoted(origin.layer));
-    if (with_places && !origin.place.empty()) put(text, ",{}", quoted(origin.place));
+    put(text, "\n[{}", json_text(origin.layer));
+    if (with_places && !origin.place.empty()) put(text, ",{}", json_text(origin.place));
     put(text, "]");
   });
 }
@@ -51,8 +51,9 @@ void put_parameters(Text& text, const std::vector<Parameter>& parameters, Tables
   put(text, ",\n\"parameters\": ");
   put_list(text, parameters.size(), [&](std::size_t i) {
     const Parameter& parameter = parameters[i];
-    put(text, "\n[{},{},{},{}]", quoted(parameter.name), quoted(to_string(parameter.type.type)),
-        tables.shape(parameter.type.shape), quoted(to_string(kind_of(parameter))));
+    put(text, "\n[{},{},{},{}]", json_text(parameter.name),
+        json_text(to_string(parameter.type.type)), tables.shape(parameter.type.shape),
+        json_text(to_string(kind_of(parameter))));
   });
 }
 
@@ -67,8 +68,8 @@ void put_layers(Text& text, const StepDocument& document, Tables& tables) {
   put(text, ",\n\"layers\": ");
   put_list(text, document.layers.size(), [&](std::size_t i) {
     const Layer& layer = document.layers[i];
-    put(text, "\n[{},{},{},{}", quoted(layer.name), quoted(layer.op), tables.shape(layer.output),
-        layer.parameters);
+    put(text, "\n[{},{},{},{}", json_text(layer.name), json_text(layer.op),
+        tables.shape(layer.output), layer.parameters);
     if (document.has_costs) put(text, ",{},{}", written(layer.flops), written(layer.saved_bytes));
     put(text, "]");
   });
@@ -97,13 +98,13 @@ std::string write_step(const StepDocument& document) {
   const std::string evaluation =
       document.evaluation ? graph_text(*document.evaluation, tables) : std::string();
   Text text;
-  put(text, "{{\n\"format\": {},\n\"version\": {},\n\"written_by\": {}", quoted(step_format),
-      step_version, quoted(document.written_by));
+  put(text, "{{\n\"format\": {},\n\"version\": {},\n\"written_by\": {}", json_text(step_format),
+      step_version, json_text(document.written_by));
   put(text,
       ",\n\"model\": {},\n\"source\": {},\n\"runtime\": {},\n\"precision\": {},\n\"seq\": {},\n"
       "\"accumulation\": {},\n\"batch\": {},\n\"fixed_batch\": {}",
-      quoted_line(graph.model), quoted_line(document.source), quoted(to_string(document.runtime)),
-      quoted(to_string(document.precision)),
+      quoted_line(graph.model), quoted_line(document.source),
+      json_text(to_string(document.runtime)), json_text(to_string(document.precision)),
       document.seq > 0 ? fmt::format("{}", document.seq) : "null", document.accumulation,
       document.batch ? fmt::format("{}", *document.batch) : "null", document.fixed_batch);
   put_settings(text, graph.settings);

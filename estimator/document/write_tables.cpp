@@ -11,7 +11,7 @@ std::size_t Table::number_of(std::string row) {
 }
 
 void Table::put_to(Text& text, std::string_view name) const {
-  put(text, ",\n{}: [", quoted(name));
+  put(text, ",\n{}: [", json_text(name));
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     put(text, "{}\n{}", i == 0 ? "" : ",", *rows_[i]);
   }
@@ -33,7 +33,7 @@ std::size_t Tables::shape(const Shape& shape) {
 // [type, shape, strides or null, offset, is_view], from the end on without what is usual.
 std::size_t Tables::layout(const TensorView& view) {
   const bool contiguous = view.strides == contiguous_strides(view.shape);
-  std::string row = fmt::format("[{},{}", quoted(to_string(view.type)), shape(view.shape));
+  std::string row = fmt::format("[{},{}", json_text(to_string(view.type)), shape(view.shape));
   const bool has_offset = view.offset != Affine(0) || view.is_view;
   if (!contiguous) {
     row += fmt::format(",{}", shape(view.strides));
@@ -48,20 +48,20 @@ std::size_t Tables::layout(const TensorView& view) {
 std::size_t Tables::attributes(const Attributes& attributes) {
   std::string row = "{";
   for (const auto& [name, value] : attributes.entries()) {
-    row += fmt::format("{}{}:{}", row.size() > 1 ? "," : "", quoted(name), attribute(value));
+    row += fmt::format("{}{}:{}", row.size() > 1 ? "," : "", json_text(name), attribute(value));
   }
   return attributes_.number_of(row + "}");
 }
 
 std::size_t Tables::convolution(const ConvolutionCall& call) {
   const auto tensor = [&](const TensorType& type) {
-    return fmt::format("[{},{}]", quoted(to_string(type.type)), shape(type.shape));
+    return fmt::format("[{},{}]", json_text(to_string(type.type)), shape(type.shape));
   };
   const ConvolutionWindow& window = *call.window;
   return convolutions_.number_of(fmt::format(
       R"({{"direction":{},"x":{},"w":{},"y":{},"layout":{},"stride":{},"padding":{},"dilation":{},"groups":{}}})",
-      quoted(to_string(call.direction)), tensor(call.x), tensor(call.w), tensor(call.y),
-      quoted(to_string(call.layout)), list_of(window.stride), list_of(window.padding),
+      json_text(to_string(call.direction)), tensor(call.x), tensor(call.w), tensor(call.y),
+      json_text(to_string(call.layout)), list_of(window.stride), list_of(window.padding),
       list_of(window.dilation), window.groups));
 }
 
@@ -82,7 +82,7 @@ std::string Tables::attribute(const AttributeValue& value) {
   }
   if (const auto* real = std::get_if<double>(&value)) return written(*real);
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
-  return quoted(std::get<std::string>(value));
+  return json_text(std::get<std::string>(value));
 }
 
 }  // namespace stowage::step_text

@@ -36,7 +36,7 @@ std::vector<std::string_view> cut(std::string_view text, char separator) {
   return parts;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", text.substr(0, longest_quoted));
 }
 
@@ -55,11 +55,11 @@ Result<std::vector<Setting>> settings_of(std::string_view text) {
       setting.has_value = true;
     }
     if (setting.key.empty() || (setting.has_value && setting.value.empty())) {
-      return failure(fmt::format("{} is no setting", quoted(part)), "settings are key=value");
+      return failure(fmt::format("{} is no setting", in_quotes(part)), "settings are key=value");
     }
     for (const Setting& earlier : settings) {
       if (earlier.key == setting.key) {
-        return failure(fmt::format("{} is said twice", quoted(setting.key)));
+        return failure(fmt::format("{} is said twice", in_quotes(setting.key)));
       }
     }
     settings.push_back(setting);
@@ -71,12 +71,13 @@ tl::unexpected<Diagnostics> unknown_setting(std::string_view key,
                                             std::span<const std::string_view> known) {
   std::string hint = did_you_mean(key, known);
   if (hint.empty()) hint = fmt::format("it takes {}", fmt::join(known, ", "));
-  return failure(fmt::format("unknown setting {}", quoted(key)), std::move(hint));
+  return failure(fmt::format("unknown setting {}", in_quotes(key)), std::move(hint));
 }
 
 tl::unexpected<Diagnostics> unsuitable(const Setting& setting, std::string_view takes) {
-  return failure(fmt::format("'{}' takes {}, not {}", setting.key, takes,
-                             setting.has_value ? quoted(setting.value) : std::string("nothing")));
+  return failure(
+      fmt::format("'{}' takes {}, not {}", setting.key, takes,
+                  setting.has_value ? in_quotes(setting.value) : std::string("nothing")));
 }
 
 /// use_dora or use_dora=true.
@@ -124,7 +125,7 @@ Result<std::vector<LayerNumber>> layer_numbers_of(const Setting& setting, bool w
     if (!value || colon == 0 || (whole && !count_of(number, most_rank))) {
       return failure(fmt::format("'{}' takes {} joined by '+', not {}", setting.key,
                                  whole ? "LAYER:RANK" : "LAYER:ALPHA",
-                                 setting.has_value ? quoted(setting.value) : "nothing"));
+                                 setting.has_value ? in_quotes(setting.value) : "nothing"));
     }
     numbers.push_back({.pattern = part.substr(0, colon), .number = *value});
   }
@@ -294,7 +295,7 @@ Result<BaseSettings> parse_base(std::string_view text) {
   if (found == base_formats.end() || first.has_value) {
     std::string hint = did_you_mean(first.key, base_formats);
     if (hint.empty()) hint = fmt::format("formats are {}", fmt::join(base_formats, ", "));
-    return failure(fmt::format("unknown format {}", quoted(first.key)), std::move(hint));
+    return failure(fmt::format("unknown format {}", in_quotes(first.key)), std::move(hint));
   }
   base.format = static_cast<BaseFormat>(
       std::min(found - base_formats.begin(), static_cast<std::ptrdiff_t>(BaseFormat::packed)));
@@ -424,7 +425,7 @@ namespace {
 Result<bool> parse_truth(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
-  return failure(fmt::format("it is true or false, not {}", quoted(text)));
+  return failure(fmt::format("it is true or false, not {}", in_quotes(text)));
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.lora) {
     return failure(
         fmt::format("a base in {} is not trained itself", to_string(*model.fine_tuning.base)),
-        hint_of("train adapters beside it: lora", Cure::inference));
+        hint_of(fmt::format("{} r=16,alpha=32,targets=all-linear", in_words(Cure::adapters)),
+                Cure::inference));
   }
   if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.base->trains_adapters) {
     return failure(fmt::format("transformers trains no adapters beside {}",

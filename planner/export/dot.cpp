@@ -13,7 +13,7 @@ namespace stowage {
 namespace {
 
 // A double-quoted string of the DOT language.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -32,7 +32,7 @@ std::string opening(std::string_view name) {
       "  rankdir=TB;\n"
       "  node [shape=box, style=filled, fontname=\"Helvetica\", fontsize=10];\n"
       "  edge [fontname=\"Helvetica\", fontsize=8];\n",
-      quoted(name));
+      in_quotes(name));
 }
 
 std::string_view fill_of(Device device, Phase phase) {
@@ -74,8 +74,9 @@ struct PlanWriter {
         std::any_of(on_gpu.begin(), on_gpu.end(), [&](const Residence& residence) {
           return residence.storage == storage && residence.steps.begin == 0;
         });
-    out += fmt::format("  s{} [label={}, shape=ellipse, fillcolor={}];\n", storage.value,
-                       quoted(plan.storage(storage).name), resident ? "\"white\"" : "\"#cfe2f3\"");
+    out +=
+        fmt::format("  s{} [label={}, shape=ellipse, fillcolor={}];\n", storage.value,
+                    in_quotes(plan.storage(storage).name), resident ? "\"white\"" : "\"#cfe2f3\"");
   }
 
   void draw_read(StorageId storage, std::int32_t reader) {
@@ -87,11 +88,11 @@ struct PlanWriter {
     if (device_of(plan, plan.nodes[static_cast<std::size_t>(reader)]) == Device::cpu) {
       style = "color=blue";
     } else if (crosses_link(plan, storage, from + 1, reader)) {
-      style =
-          fmt::format("color=red, penwidth=2, label={}", quoted(format_bytes(plan.bytes(storage))));
+      style = fmt::format("color=red, penwidth=2, label={}",
+                          in_quotes(format_bytes(plan.bytes(storage))));
     }
     out += fmt::format("  {} -> n{} [{}, tooltip={}];\n", tail, reader, style,
-                       quoted(plan.storage(storage).name));
+                       in_quotes(plan.storage(storage).name));
   }
 
   // The control dependencies for a runtime that knows only which node reads which value: in a step
@@ -109,7 +110,7 @@ struct PlanWriter {
     const Device device = device_of(plan, plan.nodes[static_cast<std::size_t>(step)]);
     const std::string label =
         fmt::format("{}\n{}", node.name, device == Device::cpu ? "cpu" : "gpu");
-    out += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", step, quoted(label),
+    out += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", step, in_quotes(label),
                        fill_of(device, node.phase));
     for (const TensorView& view : node.reads) draw_read(view.storage, step);
     draw_order(step);
@@ -124,7 +125,7 @@ std::string export_dot(const ModelGraph& model) {
   for (const TensorId input : model.inputs) {
     const ModelTensor& tensor = model.tensor(input);
     out += fmt::format("  t{} [label={}, shape=ellipse, fillcolor=\"white\"];\n", input.value,
-                       quoted(fmt::format("{}\n{}", tensor.name, to_string(tensor.type.shape))));
+                       in_quotes(fmt::format("{}\n{}", tensor.name, to_string(tensor.type.shape))));
   }
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
@@ -132,7 +133,7 @@ std::string export_dot(const ModelGraph& model) {
     if (!op.outputs.empty()) {
       label += '\n' + to_string(model.tensor(op.outputs.front()).type.shape);
     }
-    out += fmt::format("  o{} [label={}, fillcolor=\"{}\"];\n", i, quoted(label),
+    out += fmt::format("  o{} [label={}, fillcolor=\"{}\"];\n", i, in_quotes(label),
                        op.parameters.empty() ? "white" : "#e2f0d9");
     for (const TensorId input : op.inputs) {
       const OperatorId producer = model.tensor(input).producer;

@@ -88,7 +88,7 @@ TEST_CASE("what is wrong with a fine-tune is an error of the command line") {
         "<command line>: error: --lora: unknown setting 'use_dor'\n  did you mean 'use_dora'?\n");
   CHECK(refusal({"--base", "nf4"})
             .find("a base in nf4 is not trained itself\n"
-                  "  train adapters beside it: lora, or use --mode inference") !=
+                  "  give --lora r=16,alpha=32,targets=all-linear, or use --mode inference") !=
         std::string::npos);
   CHECK(refusal({"--layer-dtype", "lm_head"}) ==
         "<command line>: error: --layer-dtype: 'lm_head' takes fp32, bf16, fp16 or fp64, not "

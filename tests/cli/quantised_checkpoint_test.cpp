@@ -61,7 +61,7 @@ TEST_CASE("adapters are trained beside a quantised checkpoint, and it is not tra
   CHECK(whole.exit_code == 2);
   CHECK(whole.err ==
         "<command line>: error: a base in GPTQ, 8 bits, groups of 128 is not trained itself\n"
-        "  train adapters beside it: lora, or use --mode inference\n");
+        "  give --lora r=16,alpha=32,targets=all-linear, or use --mode inference\n");
   const Outcome adapted =
       stowage_program(on_a_4090(file, {"--lora", "r=8,targets=q_proj", "--seq", "512"}));
   CHECK(adapted.exit_code == 0);

@@ -255,8 +255,8 @@ class FunctionSource(CommandCase):
         """(batch, the one warning) of a function whose step is recorded for its batch alone."""
         document, errors = self.recorded(f"net.py:{function}", *words)
         self.assertTrue(document["fixed_batch"])
-        message = document["warnings"][0]["message"]
-        self.assertEqual((len(document["warnings"]), errors), (1, f"warning: {message}\n"))
+        message, hint = document["warnings"][0]["message"], document["warnings"][0]["hint"]
+        self.assertEqual((len(document["warnings"]), errors), (1, f"warning: {message}\n  {hint}\n"))
         return document["batch"], message
 
 

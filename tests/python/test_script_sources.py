@@ -78,6 +78,14 @@ def recurrent(make: str, axis: int = 1, flatten: str = "pass") -> str:
     return RECURRENT.format(make=make, axis=axis, flatten=flatten)
 
 
+def no_update(parameters: int, size: str) -> str:
+    """What is printed of a step that updates none of so many trained parameters."""
+    return (f"warning: the step has no update of {parameters} trained parameters ({size}): no optimizer "
+            "ran for them when the step was recorded, so the optimizer's state and temporaries are not "
+            "counted\n  stowage check, batch and plan take --optimizer NAME, which adds them; or record a "
+            "function that calls optimizer.step()\n")
+
+
 def rows(document: dict[str, Any], kind: str) -> list[tuple[str, Any]]:
     return [(row[0], row[3]) for row in document["step"]["storages"] if row[1] == kind]
 
@@ -91,7 +99,7 @@ class Axes(CommandCase):
     def test_a_step_of_which_nothing_follows_the_batch(self) -> None:
         document, errors = self.recorded("graph.py")
         self.assertEqual((document["batch"], document["fixed_batch"], document["warnings"], errors),
-                         (1, True, [], ""))
+                         (1, True, [], no_update(2, "272 B")))
         self.assertEqual(rows(document, "input"), [("input.0", 640), ("input.1", 400)])
         self.assertEqual(self.check()["verdict"], "fits")
 
@@ -116,7 +124,8 @@ class Axes(CommandCase):
         document, errors = self.recorded("nothing.py")
         self.assertEqual((document["batch"], document["fixed_batch"]), (1, True))
         self.assertEqual(errors, "warning: the step is recorded for batch 1 alone: no input has an axis "
-                                 "that could be the batch\n")
+                                 "that could be the batch\n  give the batch's tensors to the step as "
+                                 "arguments\n" + no_update(2, "272 B"))
         self.assertEqual(self.check()["verdict"], "fits")
 
     def test_a_tensor_that_is_given_twice_is_one(self) -> None:
@@ -209,13 +218,15 @@ class Options(CommandCase):
                                   self.mistake(*words))
                     continue
                 document, errors = self.recorded(*words)
-                self.assertEqual(errors, f"{['train.py', *said]}\n")
+                missing = "" if "build" in "".join(words) else no_update(2, "80 B")
+                self.assertEqual(errors, f"{['train.py', *said]}\n{missing}")
                 batch = 5 if "5" in words else 2 if "build" in words[0] else 1 if said else 3
                 self.assertEqual(document["batch"], batch)
 
     def test_two_dashes_twice(self) -> None:
         _, errors = self.recorded("train.py", "--", "--epochs", "1", "--", "--epochs")
-        self.assertEqual(errors, "['train.py', '--epochs', '1', '--', '--epochs']\n")
+        self.assertEqual(errors, "['train.py', '--epochs', '1', '--', '--epochs']\n" +
+                         no_update(2, "80 B"))
 
     def test_an_export_runs_the_file_with_its_options(self) -> None:
         code, output, errors = self.run_command(

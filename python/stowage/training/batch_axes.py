@@ -35,20 +35,24 @@ class BatchAxes:
             axes = 0
         if axes is None or not isinstance(axes, Sequence):
             axes = [axes if leaf.dim() else None for leaf in self.tensors]
-        assert not isinstance(axes, str)
+        if isinstance(axes, str):
+            raise self.no_axis(axes)
         if len(axes) != len(self.tensors):
             raise StowageError(f"{word} has {len(axes)} entries for {len(self.tensors)} tensors",
                                f"one for each, {self.none} where a tensor does not follow the batch")
         for index, (leaf, axis) in enumerate(zip(self.tensors, axes)):
             if axis is not None and (not isinstance(axis, numbers.Integral) or isinstance(axis, bool)):
-                raise StowageError(f"{word}: {axis!r} is no axis",
-                                   f"a number from 0 on, or {self.none} where a tensor has no batch")
+                raise self.no_axis(axis)
             if axis is not None and not -leaf.dim() <= axis < leaf.dim():
                 raise StowageError(f"{word}: input {index} has {leaf.dim()} axes and no axis {axis}")
         self.axes: list[int | None] = list(axes)
         self.batch = min((self.size(index) for index, axis in enumerate(self.axes) if axis is not None),
                          default=None)
         self.check_sizes()
+
+    def no_axis(self, axis: Any) -> StowageError:
+        return StowageError(f"{self.word}: {axis!r} is no axis",
+                            f"a number from 0 on, or {self.none} where a tensor has no batch")
 
     def size(self, index: int) -> int:
         return int(self.tensors[index].shape[self.axes[index] or 0])

@@ -1,0 +1,1 @@
+"""Hostile files, a source a kind; ../hostile.py runs the program over them."""

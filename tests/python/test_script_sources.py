@@ -82,8 +82,8 @@ def no_update(parameters: int, size: str) -> str:
     """What is printed of a step that updates none of so many trained parameters."""
     return (f"warning: the step has no update of {parameters} trained parameters ({size}): no optimizer "
             "ran for them when the step was recorded, so the optimizer's state and temporaries are not "
-            "counted\n  stowage check, batch and plan take --optimizer NAME, which adds them; or record a "
-            "function that calls optimizer.step()\n")
+            "counted\n  stowage check, batch and plan take --optimizer NAME, which adds them; or record "
+            "a function that calls optimizer.step()\n")
 
 
 def rows(document: dict[str, Any], kind: str) -> list[tuple[str, Any]]:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
 
 namespace stowage {

@@ -74,7 +74,11 @@ Answered<PlacementAnswer> ask(const PlacementQuestion& question) {
                             .budget_bytes = found->request.budget.bytes.count(),
                             .notes = messages_of(found->notes)};
   for (const Plan& plan : found->plans) placement.plans.push_back(placement_plan(plan));
-  if (found->chosen) placement.file = write_readable_plan(found->plans[*found->chosen]);
+  if (found->chosen) {
+    auto file = write_readable_plan(found->plans[*found->chosen]);
+    if (!file) return refused(file.error());
+    placement.file = *std::move(file);
+  }
   if (!found->why_none.empty()) placement.why_none = found->why_none.front().message;
   if (found->least_memory) placement.least_arena_bytes = found->least_memory->arena.count();
   return placement;

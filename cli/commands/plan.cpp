@@ -77,10 +77,11 @@ Result<PlanAnswer> planned(const PlanningRequest& request, Progress& progress) {
 /// Puts the chosen plan where it was asked for.
 Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
                           std::optional<OutputFile> file, Report& report) {
-  const std::string text = write_readable_plan(plan);
-  if (request.output == "-") report.raw = text;
+  const auto text = write_readable_plan(plan);
+  if (!text) return tl::unexpected(text.error());
+  if (request.output == "-") report.raw = *text;
   if (!file) return {};
-  if (auto written = file->commit(text); !written) return written;
+  if (auto written = file->commit(*text); !written) return written;
   report.json.emplace_back("written", request.output);
   report.say(fmt::format("'{}' is written to {}", plan.name, request.output), Tone::good);
   return {};

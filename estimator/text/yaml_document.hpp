@@ -56,7 +56,7 @@ struct YamlDocument {
 
 inline constexpr std::size_t largest_description = std::size_t{16} << 20;  ///< bytes of text
 inline constexpr int deepest_yaml = 100;                   ///< levels of lists and mappings
-inline constexpr std::size_t most_yaml_nodes = 4'000'000;  ///< with aliases written out
+inline constexpr std::size_t most_yaml_nodes = 3'000'000;  ///< with aliases written out
 
 /// Errors: the text is not UTF-8, not YAML, empty, or beyond a limit. Other mistakes are in
 /// `mistakes` of the result.

@@ -3,12 +3,18 @@
 #include <memory>
 #include <stdexcept>
 
+#include "estimator/base/read_source.hpp"
 #include "planner/plan/plan_file.hpp"
 
 namespace stowage {
 
-std::string write_readable_plan(const Plan& plan) {
+Result<std::string> write_readable_plan(const Plan& plan) {
   const auto source = std::make_shared<const SourceText>(SourceText{"the plan", write_plan(plan)});
+  const Bytes size(static_cast<std::int64_t>(source->text.size()));
+  if (const Bytes most = largest_file(FileKind::plan); size > most) {
+    return failure(fmt::format("the plan takes {}, and a plan's file has at most {}",
+                               format_bytes(size), format_bytes(most)));
+  }
   const auto read = read_plan(source);
   if (!read) {
     const Diagnostic& first = read.error().front();

@@ -71,7 +71,7 @@ TEST_CASE("sizes and depths beyond the caps are refused quickly") {
                   }
                   return text;
                 }())
-            .find("more than 4000000 nodes, aliases counted") != std::string::npos);
+            .find("more than 3000000 nodes, aliases counted") != std::string::npos);
 }
 
 TEST_CASE("bytes that are not text are refused") {

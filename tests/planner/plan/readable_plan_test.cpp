@@ -44,7 +44,8 @@ std::string with(std::string text, std::string_view what, std::string_view inste
 
 std::string refusal(const Plan& plan) {
   try {
-    return write_readable_plan(plan);
+    const auto text = write_readable_plan(plan);
+    return text ? *text : text.error().front().message;
   } catch (const std::logic_error& error) {
     return error.what();
   }
@@ -54,7 +55,15 @@ std::string refusal(const Plan& plan) {
 
 TEST_CASE("a plan that can be read is written as it is") {
   const Plan plan = readable();
-  CHECK(write_readable_plan(plan) == write_plan(plan));
+  CHECK(write_readable_plan(plan).value() == write_plan(plan));
+}
+
+TEST_CASE("a plan that is larger than a plan's file may be is refused") {
+  Plan plan = readable();
+  plan.name = std::string(std::size_t{65} << 20, 'a');
+  const std::string refused = refusal(plan);
+  CHECK(refused.starts_with("the plan takes 65."));
+  CHECK(refused.ends_with(" MiB, and a plan's file has at most 64.0 MiB"));
 }
 
 TEST_CASE("a plan that no reader takes is not written") {

@@ -48,9 +48,13 @@ std::int64_t saved_by_layers(const json& summary) {
 }
 
 /// The notes of the answer in one text.
+/// The notes' messages, but for the one about workspaces where cuDNN is not installed.
 std::string notes_of(const json& answer) {
   std::string text;
-  for (const json& note : answer["notes"]) text += note["message"].get<std::string>() + "\n";
+  for (const json& note : answer["notes"]) {
+    const std::string message = note["message"];
+    if (!message.starts_with("workspaces are by a rule ")) text += message + "\n";
+  }
   return text;
 }
 

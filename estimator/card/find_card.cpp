@@ -113,7 +113,7 @@ PlainName plain_name(std::string_view name) {
 
 /// The stems that a name leaves open.
 Result<std::vector<std::string>> stems_of(const PlainName& name, const Catalogue& catalogue) {
-  const auto stems = catalogue.stems();
+  auto stems = catalogue.stems();
   if (!stems) return stems;
   if (name.is_max_q) {
     auto laptops = matching_stems(name.squeezed + "laptop", *stems);
@@ -168,6 +168,7 @@ Result<std::vector<Variant>> read_variants(const std::vector<std::string>& stems
 
 std::vector<std::string> names_of(const std::vector<Variant>& variants) {
   std::vector<std::string> stems;
+  stems.reserve(variants.size());
   for (const Variant& variant : variants) stems.push_back(variant.stem);
   return stems;
 }
@@ -176,6 +177,7 @@ tl::unexpected<Diagnostics> several_cards(const std::string& name, std::vector<V
   std::ranges::stable_sort(variants, {},
                            [](const Variant& variant) { return variant.card.cuda_total; });
   std::vector<std::string> sizes;
+  sizes.reserve(variants.size());
   for (const Variant& variant : variants) {
     sizes.push_back(fmt::format("{} ({})", variant.stem, format_bytes(variant.card.cuda_total)));
   }

@@ -110,8 +110,8 @@ class PackedLowering {
 
   TensorView restored(std::string_view pass, Kernel kernel) {
     const Shape shape{lowering_.attributes().integer("features"), lowering_.input().shape.back()};
-    const TensorView w = lowering_.new_tensor(fmt::format("{}.weight", pass), shape,
-                                              lowering_.input().type, StorageClass::activation);
+    TensorView w = lowering_.new_tensor(fmt::format("{}.weight", pass), shape,
+                                        lowering_.input().type, StorageClass::activation);
     lowering_.emit(kernel, fmt::format("{}.restore", pass), stored(), {w},
                    {.flops = element_count(shape) * Affine(2)});
     return w;
@@ -201,6 +201,7 @@ void forward_packed_parameter(OperatorLowering& lowering) {
 
 void forward_packed_parameter_stowage(OperatorLowering& lowering) {
   std::vector<TensorView> reads;
+  reads.reserve(static_cast<std::size_t>(lowering.parameter_count()));
   for (int i = 0; i < lowering.parameter_count(); ++i) reads.push_back(lowering.parameter(i));
   const TensorView w = lowering.new_output();
   lowering.emit(Kernel::custom_forward, "restore", std::move(reads), {w},

@@ -22,7 +22,9 @@ void read_awq(QuantisationReader& reader, CheckpointFormats& stored) {
   }
   PackedLayout layout = awq_layout(reader.group_size(group_key, 128));
   std::string version = reader.text("version", "format");
-  for (char& letter : version) letter = letter >= 'A' && letter <= 'Z' ? letter + 32 : letter;
+  for (char& letter : version) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
+  }
   if (version == "gemv" || version == "gemv_fast") {
     layout.kind = version == "gemv" ? PackedKind::awq_gemv : PackedKind::awq_gemv_fast;
     layout.name = fmt::format("AWQ {}", version);
@@ -115,7 +117,7 @@ void read_bitsandbytes(QuantisationReader& reader, CheckpointFormats& stored) {
 }
 
 std::string method_of(QuantisationReader& reader) {
-  const std::string method = reader.text("quant_method");
+  std::string method = reader.text("quant_method");
   if (!method.empty()) return method;
   for (const std::string_view key :
        {"load_in_8bit", "_load_in_8bit", "load_in_4bit", "_load_in_4bit"}) {

@@ -74,6 +74,7 @@ OptimizerSettings read_optimizer(const YamlNode& node, Mistakes& mistakes) {
     return settings;
   }
   std::vector<std::string_view> names;
+  names.reserve(std::size(rows));
   for (const OptimizerRow& row : rows) names.push_back(row.name);
   std::string hint = did_you_mean(name->text, names);
   if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(names, ", "));

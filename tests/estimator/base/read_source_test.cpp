@@ -75,10 +75,12 @@ TEST_CASE("each kind of file has a size beyond which it is not read") {
 
 TEST_CASE("a model is as large as a description may be, or as a step file if it begins as one") {
   const TemporaryFolder folder;
+  // NOLINTNEXTLINE(bugprone-string-constructor): megabytes on purpose
   const std::string step = "\n {\"format\": \"stowage-step\"," + std::string(20'000'000, ' ') + "}";
   CHECK(outcome(folder.file("step.json", step), FileKind::model) == step);
   for (const std::string& start : {std::string("# \"stowage-step\"\n"), std::string("{"),
                                    "{" + std::string(5000, ' ') + "\"stowage-step\""}) {
+    // NOLINTNEXTLINE(bugprone-string-constructor): megabytes on purpose
     const std::string path = folder.file("model", start + std::string(20'000'000, ' '));
     CHECK(outcome(path, FileKind::model) ==
           "error: '" + path + "' is larger than 16.0 MiB, the most that a description may have\n");
@@ -94,6 +96,7 @@ TEST_CASE("a model is as large as a description may be, or as a step file if it 
 TEST_CASE("a step file that comes through a pipe is read as one") {
   const TemporaryFolder folder;
   const std::string path = pipe_in(folder);
+  // NOLINTNEXTLINE(bugprone-string-constructor): megabytes on purpose
   const std::string step = "{\"format\": \"stowage-step\"," + std::string(17'000'000, ' ') + "}";
   std::thread writer([&] { std::ofstream(path) << step; });
   CHECK(outcome(path, FileKind::model) == step);

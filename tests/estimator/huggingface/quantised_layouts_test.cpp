@@ -49,7 +49,7 @@ std::string our_name(std::string name) {
 }
 
 std::int64_t bytes_of_their_type(const std::string& type) {
-  if (type.find("8") != std::string::npos) return 1;
+  if (type.find('8') != std::string::npos) return 1;
   if (type.ends_with("64")) return 8;
   return type.ends_with("32") ? 4 : 2;
 }
@@ -58,8 +58,10 @@ std::int64_t bytes_of_their_type(const std::string& type) {
 
 TEST_CASE("quantised configurations have the tensors that the libraries' modules have") {
   std::ifstream file(testing::source_path("/tests/reference/quantised_layouts.json"));
-  for (const auto& [name, row] : json::parse(file)["cases"].items()) {
-    CAPTURE(name);
+  const json document = json::parse(file);
+  for (const auto& item : document["cases"].items()) {
+    const json& row = item.value();
+    INFO(item.key());
     const ModelGraph model = quantised_model(row["config"]);
     std::int64_t bytes = 0, tensors = 0;
     std::map<std::string, std::int64_t> sizes;
@@ -71,8 +73,10 @@ TEST_CASE("quantised configurations have the tensors that the libraries' modules
     }
     CHECK(bytes == row["bytes"].get<std::int64_t>());
     CHECK(tensors == row["tensors"].get<std::int64_t>());
-    for (const auto& [theirs, tensor] : row["first"].items()) {
-      CAPTURE(theirs);
+    for (const auto& first : row["first"].items()) {
+      const std::string& theirs = first.key();
+      const json& tensor = first.value();
+      INFO(theirs);
       std::int64_t expected = bytes_of_their_type(tensor[1]);
       for (const auto& dimension : tensor[0]) expected *= dimension.get<std::int64_t>();
       CHECK(sizes[our_name(theirs)] == expected);

@@ -20,6 +20,9 @@ enum class PlanAim {
   pcie,  ///< bytes over PCIe
 };
 
+/// The most that PlanQuestion::effort may be.
+inline constexpr int most_effort = 1024;
+
 /// The host that stands for this machine.
 inline constexpr std::string_view this_machine = "here";
 

@@ -77,6 +77,7 @@ Result<PlanAnswer> planned(const PlanningRequest& request, Progress& progress) {
 /// Puts the chosen plan where it was asked for.
 Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
                           std::optional<OutputFile> file, Report& report) {
+  if (!file && request.output != "-") return {};
   const auto text = write_readable_plan(plan);
   if (!text) return tl::unexpected(text.error());
   if (request.output == "-") report.raw = *text;

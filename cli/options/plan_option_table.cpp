@@ -1,3 +1,4 @@
+#include "answers/planning/plan_question.hpp"
 #include "cli/options/option_records.hpp"
 
 namespace stowage {
@@ -84,7 +85,7 @@ std::vector<OptionSpec> plan_options() {
        .help = "up to how many times the usual work is searched with; more never finds less",
        .default_value = "1",
        .minimum = 1,
-       .maximum = 1024},
+       .maximum = most_effort},
       {.name = "time-limit",
        .type = number,
        .group = planning,

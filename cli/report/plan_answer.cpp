@@ -223,9 +223,11 @@ void note_search(const PlanAnswer& found, const PlanQuestion& question, Report& 
          fmt::format("stopped by `time_limit` {}: {}, which depend on this machine{}",
                      *question.time_limit_seconds, results, names));
   } else if (!untried.empty()) {
+    const int further = 2 * question.effort;
     note(Severity::note,
-         fmt::format("the work of the search was spent{}; `effort` {} searches further", names,
-                     2 * question.effort));
+         fmt::format(
+             "the work of the search was spent{}{}", names,
+             further <= most_effort ? fmt::format("; `effort` {} searches further", further) : ""));
   }
 }
 
@@ -385,7 +387,10 @@ void add_frontier(const Frontier& frontier, const std::string& path, bool was_in
                            frontier.points.size(), frontier.points.size() == 1 ? "" : "s", path),
                Tone::good);
   } else {
-    report.say(fmt::format("{} is not written: there is no step at any budget", path), Tone::bad);
+    report.say(fmt::format("{} is not written: {}", path,
+                           frontier.left_out > 0 ? "the search stopped before it had a step"
+                                                 : "there is no step at any budget"),
+               Tone::bad);
   }
   if (frontier.left_out > 0) {
     report.notes.push_back(

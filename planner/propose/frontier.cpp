@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "planner/propose/certify.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -105,7 +106,9 @@ class FrontierSearch {
   Result<void> add_point(GpuBudget budget) {
     PlanRequest at = request_;
     at.budget = budget;
+    bool is_first = true;
     for (const Work work : works_of_passes(options_)) {
+      if (!std::exchange(is_first, false) && is_stopped()) break;
       const Planning planning(at, workspaces_, options_, work);
       auto plan = shortest(planning);
       if (!plan) return tl::unexpected(std::move(plan.error()));

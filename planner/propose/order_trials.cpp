@@ -16,10 +16,15 @@ constexpr std::int64_t work_of_a_round = 5'000;
 
 }  // namespace
 
+bool may_be_reordered(const StepCase& whole) {
+  const StepGraph& graph = *whole.step.graph;
+  return graph.kernel_set().executable && graph.settings.order.empty();
+}
+
 Trials order_trials(const Planning& planning, const StepCase& whole) {
   Trials trials;
   const StepGraph& graph = *whole.step.graph;
-  if (!graph.kernel_set().executable || !graph.settings.order.empty()) return trials;
+  if (!may_be_reordered(whole)) return trials;
   std::vector<std::int32_t> order;
   {
     WorkBudget part = planning.work.part(ordering_share);

@@ -6,8 +6,11 @@
 
 namespace stowage {
 
-/// The trial "order". None: no order makes the arena of everything on the GPU smaller, the kernels
-/// are not those of our own executor, or the step has an order already.
+/// Whether the kernels are those of our own executor and the step has no order yet.
+[[nodiscard]] bool may_be_reordered(const StepCase& whole);
+
+/// The trial "order". None: no order makes the arena of everything on the GPU smaller, or
+/// the step may not be reordered.
 [[nodiscard]] Trials order_trials(const Planning& planning, const StepCase& whole);
 
 }  // namespace stowage

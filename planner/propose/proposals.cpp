@@ -28,12 +28,18 @@ constexpr double recompute_share = 0.5, early_share = 0.1, order_share = 0.2;
 constexpr double unrewritten_share = 0.5, fewest_share = 0.25;
 constexpr double alone_share = 0.65, fewest_alone_share = 0.3;
 
+/// The plan in the place of `whose`: under its name, of what that search minimised, with its pins.
+Plan in_place_of(const Plan& whose, Plan plan) {
+  plan.name = whose.name;
+  plan.minimised = whose.minimised;
+  plan.pinned = whose.pinned;
+  return plan;
+}
+
 /// The plan of least cost, or `other` if its simulated step, by which plans are ranked, is shorter.
 Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
   if (!is_better(other, cheapest, host)) return cheapest;
-  Plan plan = other;
-  plan.name = cheapest.name;
-  plan.pinned = cheapest.pinned;
+  Plan plan = in_place_of(cheapest, other);
   plan.totals.proved_optimal = false;
   return plan;
 }
@@ -43,9 +49,7 @@ Plan faster(const Plan& cheapest, const Plan& other, const Host& host) {
 Plan fewer_bytes(Plan fewest, const Plan& cheapest) {
   if (computes_on_cpu(cheapest) || pcie_bytes(cheapest) >= pcie_bytes(fewest)) return fewest;
   if (!keeps_as_if_pinned(cheapest.certificate->cost->scope)) return fewest;
-  Plan plan = cheapest;
-  plan.name = fewest.name;
-  plan.pinned = fewest.pinned;
+  Plan plan = in_place_of(fewest, cheapest);
   plan.totals.pcie_lower_bound = fewest.totals.pcie_lower_bound;
   plan.totals.proved_optimal = plan.totals.pcie_lower_bound == pcie_bytes(plan);
   plan.certificate->transfers = fewest.certificate->transfers;
@@ -82,24 +86,24 @@ Trials rewritings(const Planning& planning, const StepCase& whole) {
   Trials early, recomputed, reordered;
   struct Kind {
     const char* name;
+    bool applies;
     WorkBudget part;
     std::function<void(const Planning&)> make;
   };
-  Kind kinds[] = {{"recompute", planning.work.part(recompute_share),
+  Kind kinds[] = {{"recompute", recomputes, planning.work.part(recompute_share),
                    [&](const Planning& part) {
-                     if (!recomputes) return;
                      recomputed = recompute_trials(part, whole, Effort::full);
                      append(reordered_best(part, recomputed), recomputed);
                    }},
-                  {"early-updates", planning.work.part(early_share),
+                  {"early-updates", trains, planning.work.part(early_share),
                    [&](const Planning& part) {
-                     if (!trains) return;
                      early = early_updates_trials(part, whole);
                      append(reordered_best(part, early), early);
                    }},
-                  {"order", planning.work.part(order_share),
+                  {"order", may_be_reordered(whole), planning.work.part(order_share),
                    [&](const Planning& part) { reordered = order_trials(part, whole); }}};
   for_each_index(std::size(kinds), [&](std::size_t i) {
+    if (!kinds[i].applies) return;
     if (planning.is_cancelled()) return planning.gaps.add_untried(kinds[i].name);
     kinds[i].make(Planning(planning, kinds[i].part));
   });

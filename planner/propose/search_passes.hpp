@@ -24,8 +24,9 @@ class SearchPasses {
   /// Works added up; untried is what no pass tried, and cut short what the last one did not finish.
   [[nodiscard]] const SearchOutcome& outcome() const { return outcome_; }
   /// The better plan of each name: with fewer bytes over PCIe for "min-pcie" and where these are
-  /// minimised, else by host_rank. In the order of the last pass, then those whose names it lacks.
-  /// Errors: those of the first pass, if none has a plan.
+  /// minimised, else by host_rank; of two that are as good, the one nearer to its bound. In the
+  /// order of the last pass, then those whose names it lacks. Errors: those of the first pass, if
+  /// none has a plan.
   [[nodiscard]] Result<std::vector<Plan>> plans() && { return std::move(plans_); }
 
  private:

@@ -16,9 +16,10 @@ using testing::TemporaryFolder;
 
 namespace {
 
-std::vector<std::string> interrupted_plan(const std::string& output) {
+std::vector<std::string> interrupted_plan(const std::string& output,
+                                          const std::string& format = "json") {
   return {"plan", "resnet50", "--batch",  "64",   "--budget", "3GiB",
-          "-o",   output,     "--format", "json", "--effort", "1024"};
+          "-o",   output,     "--format", format, "--effort", "1024"};
 }
 
 }  // namespace
@@ -59,6 +60,19 @@ TEST_CASE("a frontier that an interrupted search leaves out is said") {
             "warning: interrupted: 12 of the budgets of --frontier were not searched\n") !=
         std::string::npos);
   CHECK(folder.names() == std::vector<std::string>{"plan.yaml"});
+}
+
+TEST_CASE("a frontier that is left out is not said to have no step") {
+  const TemporaryFolder folder;
+  const std::string frontier = folder.path("frontier.csv");
+  std::vector<std::string> words = interrupted_plan(folder.path("plan.yaml"), "table");
+  words.insert(words.end(), {"--frontier", frontier});
+  RunningProgram program(words);
+  REQUIRE(program.shows("Ctrl-C takes the best so far"));
+  program.send(SIGINT);
+  const Outcome outcome = program.wait();
+  CHECK(outcome.out.ends_with(frontier +
+                              " is not written: the search stopped before it had a step\n"));
 }
 
 TEST_CASE("the second Ctrl-C ends the program, and nothing is written") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimator/base/parallel.hpp"
@@ -11,6 +12,7 @@
 #include "planner/plan/plan_file.hpp"
 #include "planner/propose/fit_host.hpp"
 #include "planner/propose/proposals.hpp"
+#include "planner/propose/search_passes.hpp"
 #include "planner/propose/step_plans.hpp"
 #include "tests/support/pinned_plans.hpp"
 
@@ -78,6 +80,9 @@ TEST_CASE("more effort never finds a longer step, or more bytes where these are 
           const auto plans = make_plans(
               request, *workspaces, {.work = {work}, .effort = effort, .least_pcie = least_pcie});
           if (!plans) continue;
+          for (const Plan& plan : *plans) {
+            CHECK((plan.minimised == Minimised::bytes) == (plan.name == "min-pcie"));
+          }
           const HostRank found =
               least_pcie ? fewest_bytes(request, *plans) : best_rank(request, *plans);
           CHECK(found <= rank);
@@ -88,6 +93,33 @@ TEST_CASE("more effort never finds a longer step, or more bytes where these are 
     }
   }
   CHECK(better > 0);
+}
+
+TEST_CASE("of two passes' plans that are as good, the one nearer to its bound is kept") {
+  const PlanRequest request = testing::small_request(512_KiB);
+  const auto made = make_plans(request, *rule_workspace_source(8.6), {});
+  REQUIRE(made.has_value());
+  for (const Minimised minimised : {Minimised::seconds, Minimised::bytes}) {
+    CAPTURE(to_string(minimised));
+    Plan near = made->front();
+    near.minimised = minimised;
+    near.totals.pcie_lower_bound = pcie_bytes(near);
+    near.totals.step_lower_bound_seconds = near.totals.step_seconds;
+    REQUIRE(near.totals.pcie_lower_bound > Bytes());
+    Plan far = near;
+    far.totals.pcie_lower_bound = {};
+    far.totals.step_lower_bound_seconds = 0;
+    for (const auto& [first, second] : {std::pair(near, far), std::pair(far, near)}) {
+      SearchPasses passes(request.host, false);
+      passes.take(std::vector{first}, {});
+      passes.take(std::vector{second}, {});
+      const auto kept = std::move(passes).plans();
+      REQUIRE(kept.has_value());
+      REQUIRE(kept->size() == 1);
+      CHECK(kept->front().totals.pcie_lower_bound == near.totals.pcie_lower_bound);
+      CHECK(kept->front().totals.step_lower_bound_seconds == near.totals.step_lower_bound_seconds);
+    }
+  }
 }
 
 TEST_CASE("a search says what it did and what it left out") {

@@ -76,6 +76,11 @@ def check_capability(value: Any) -> None:
         raise StowageError(f"compute_capability={value!r} is none", "(major, minor): (8, 6)")
 
 
+def as_int(value: Any) -> Any:
+    """NumPy's whole numbers as Python's, which JSON takes; anything else as it is."""
+    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else value
+
+
 def is_count(value: Any, least: int, most: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
         least <= int(value) <= most)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stowage import active_script
 from stowage.errors import StowageError
-from stowage.options import RecordOptions, check_batch, check_options
+from stowage.options import RecordOptions, as_int, check_batch, check_options
 from stowage.shown import printable_tree
 from stowage.whole_file import StrPath, check_place
 
@@ -118,6 +118,7 @@ def record(model_or_function: torch.nn.Module | Callable[..., Any], example_inpu
 
     if output is not None:
         check_place(output)
+    batch, micro_batches, seq = as_int(batch), as_int(micro_batches), as_int(seq)
     options = RecordOptions(optimizer, implementation, precision, mode, micro_batches,
                             zero_grad_to_none, compute_capability, seq)
     check_options(options)

@@ -38,12 +38,12 @@ def printable_text(text: str) -> str:
                        else escape(found.group()), text)
 
 
-def printable_name(text: str) -> str:
-    """As printable_line, of at most LONGEST_BYTES bytes in UTF-8."""
+def printable_name(text: str, longest: int = LONGEST_BYTES) -> str:
+    """As printable_line, of at most `longest` bytes in UTF-8."""
     line = printable_line(text)
-    if len(line) * 4 <= LONGEST_BYTES:
+    if len(line) * 4 <= longest:
         return line
-    return line.encode()[:LONGEST_BYTES].decode(errors="ignore")
+    return line.encode()[:longest].decode(errors="ignore")
 
 
 def printable_tree(value: Any, shortened: bool = True) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 from typing import Any
 
@@ -75,6 +77,15 @@ class Arguments(unittest.TestCase):
             self.assertEqual(self.refusal(micro_batches=value),
                              f"micro_batches={value} {NUMBERS} 1,000,000")
             self.assertEqual(self.refusal(seq=value), f"seq={value} {NUMBERS} {2 ** 60:,}")
+
+    def test_whole_numbers_of_numpy_are_taken(self) -> None:
+        import numpy
+
+        recorded = stowage.record(linear(), torch.zeros(4, 8), loss=lambda output: output.mean(),
+                                  batch=numpy.int64(3), seq=numpy.int32(5), micro_batches=numpy.uint8(2))
+        with tempfile.TemporaryDirectory() as folder:
+            recorded.save(os.path.join(folder, "s.json"))
+        self.assertEqual((recorded.document["batch"], recorded.document["seq"]), (3, 5))
 
     def test_a_compute_capability_that_is_none(self) -> None:
         for value in (8.6, (math.nan, 0), (-1, 0), (8,), "8.6"):

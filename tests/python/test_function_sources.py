@@ -223,6 +223,10 @@ FUNCTIONS = PARTS + """
         net = nn.Linear(8, 4)
         return net, torch.zeros(batch, 8), lambda out: (out[1:] - out[:-1]).t().square().mean()
 
+    def after_two(batch):
+        # all samples but two: none at batch 2
+        return nn.Linear(8, 4), torch.zeros(batch, 8), lambda out: out[2:].square().mean()
+
     def pairs(batch):
         return Pairs(), torch.zeros(batch, 6, 8), squares
 
@@ -443,6 +447,10 @@ class BatchOfOne(FunctionSource):
     def test_one_element_of_another_axis_fixes_nothing(self) -> None:
         two, four = (self.follows("neighbours", "--batch", batch) for batch in ("2", "4"))
         self.assertEqual(storages(two), storages(four))
+
+    def test_a_view_of_all_samples_but_two_follows_the_batch(self) -> None:
+        self.follows("after_two", "--batch", "8")
+        self.assertEqual(self.check("--batch", "3")["verdict"], "fits")
 
     def test_a_kernel_that_one_sample_does_without_fixes_it(self) -> None:
         batch, message = self.fixed("pairs", "--batch", "1")

@@ -69,6 +69,14 @@ class Written(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn(f"{SHOWN}\n", done.stdout)
 
+    def test_kernels_of_one_module_with_a_long_name(self) -> None:
+        model = nn.Sequential()
+        model.add_module("m" * 5000, nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8)))
+        stowage.record(model, torch.zeros(4, 8), loss=lambda output: output.mean(), output="s.json")
+        names = [row[0] for row in json.loads(pathlib.Path("s.json").read_text())["step"]["nodes"]]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertTrue(any(name == "m" * 3998 + ".2" for name in names), names)
+
     def test_an_exceptions_message(self) -> None:
         pathlib.Path("boom.py").write_text(textwrap.dedent("""
             import torch, stowage

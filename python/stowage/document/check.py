@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from stowage.document.extents import Extent, at_batch
 from stowage.document.not_updated import ELEMENT_BYTES
+from stowage.document.tables import contiguous_strides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,9 +67,11 @@ class Check:
             require(not any(c < " " or c == "\x7f" or "\ud800" <= c <= "\udfff" for c in value),
                     f"{where} has a text with a control character")
         elif isinstance(value, float):
-            require(math.isfinite(value), f"{where} has the number {value}")
-        elif isinstance(value, int):
-            require(-largest <= value <= largest, f"{where} has the number {value}")
+            if not math.isfinite(value):
+                raise Unreadable(f"{where} has the number {value}")
+        elif isinstance(value, int):  # a document has millions: no message is made in advance
+            if not -largest <= value <= largest:
+                raise Unreadable(f"{where} has the number {value}")
         elif isinstance(value, dict):
             for key, item in value.items():
                 self.check_values(item, f"'{key}'", LARGEST_INT64 if key == "attributes" else largest)
@@ -152,40 +156,33 @@ class Check:
             return
         self.ends[storage, layout] = None
         row = self.document["layouts"][layout]
-        shape = self.document["shapes"][row[1]]
-        strides = self.document["shapes"][row[2]] if len(row) > 2 and row[2] is not None else None
-        offset = row[3] if len(row) > 3 else 0
-        # A view may have no elements at the smallest of them, and reaches nothing there.
-        batches = [self.document["batch"]] if self.document["fixed_batch"] else range(1, 9)
-        ends = [last_byte(ELEMENT_BYTES[row[0]], shape, strides, offset, batch) for batch in batches]
-        constant, slope = line(self.storages[storage][3])
-        sizes = [constant + slope * batch for batch in batches]
-        # The reach and the size grow in a line: what holds at the first batch and for the growth does at
-        # every batch.
-        reached = [(end, size) for end, size in zip(ends, sizes) if end]
-        growth = {after - before for (before, _), (after, _) in zip(reached, reached[1:])}
-        require(len(growth) <= 1,
-                f"{whose} sees '{self.storages[storage][0]}' grow faster than the batch")
-        if reached:
-            (end, size), (last_end, last_size) = reached[0], reached[-1]
-            require(end <= size and last_end - end <= last_size - size,
-                    f"{whose} sees more of '{self.storages[storage][0]}' than it has")
+        shape, strides = self.document["shapes"][row[1]], self.strides_of(row)
+        if 0 in shape:
+            return
+        name, size = self.storages[storage][0], self.storages[storage][3]
+        if self.document["fixed_batch"]:
+            batch = self.document["batch"]
+            fits = reach(row, shape, strides, batch) <= at_batch(size, batch)
+        else:
+            growing = [axis for axis, extent in enumerate(shape) if line(extent)[1]]
+            require(len(growing) < 2 and not any(strides and line(strides[axis])[1] for axis in growing),
+                    f"{whose} sees '{name}' grow faster than the batch")
+            at_one, at_two = (reach(row, shape, strides, batch) for batch in (1, 2))
+            fits = at_one <= at_batch(size, 1) and at_two - at_one <= line(size)[1]
+        require(fits, f"{whose} sees more of '{name}' than it has")
+
+    def strides_of(self, row: list[Any]) -> list[Any] | None:
+        """The strides of a layout's row; None: those of a contiguous tensor."""
+        return self.document["shapes"][row[2]] if len(row) > 2 and row[2] is not None else None
 
 
-def last_byte(element: int, shape: Sequence[Any], strides: Sequence[Any] | None, offset: Any,
-              batch: int) -> int:
-    """One past the last byte that a view reaches at the batch; 0: it has no elements."""
-    def at(size: Any) -> int:
-        constant, slope = line(size)
-        return constant + slope * batch
-
-    sizes = [at(size) for size in shape]
-    if 0 in sizes:
-        return 0
-    if strides is None:
-        return (at(offset) + math.prod(sizes)) * element
-    reach = sum((size - 1) * at(stride) for size, stride in zip(sizes, strides))
-    return (at(offset) + reach + 1) * element
+def reach(row: list[Any], shape: Sequence[Any], strides: Sequence[Any] | None, batch: int) -> int:
+    """One past the last byte that a view of this layout uses at the batch."""
+    sizes = tuple(at_batch(size, batch) for size in shape)
+    steps = contiguous_strides(sizes) if strides is None else tuple(
+        at_batch(stride, batch) for stride in strides)
+    offset = at_batch(row[3], batch) if len(row) > 3 else 0
+    return Extent(sizes, steps, offset, ELEMENT_BYTES[row[0]]).reach(batch)
 
 
 def check_readable(document: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stowage.shown import printable_name
+from stowage.shown import LONGEST_BYTES, printable_name
 
 if TYPE_CHECKING:
     from stowage.trace.record import NodeRecord
@@ -21,7 +21,8 @@ class Names:
         name = printable_name(name) or "tensor"
         while True:
             count = self.counts[name] = self.counts.get(name, 0) + 1
-            candidate = name if count == 1 else f"{name}.{count}"
+            number = "" if count == 1 else f".{count}"
+            candidate = printable_name(name, LONGEST_BYTES - len(number)) + number
             if candidate not in self.taken:
                 self.taken.add(candidate)
                 return candidate

@@ -30,7 +30,7 @@ std::optional<TrainingLoop> training_loop(const StepDocument& document) {
   if (settings.mode != Mode::train || !traits(settings.kernels).frees_by_reference) {
     return std::nullopt;
   }
-  TrainingLoop loop{.is_recorded = document.written_by.starts_with("stowage.record"),
+  TrainingLoop loop{.is_recorded = was_recorded(document),
                     .zero_grad = settings.step.zero_grad,
                     .updates_in_backward = settings.early_updates};
   if (loop.is_recorded) return loop;

@@ -36,8 +36,7 @@ struct TriedChanges {
   std::vector<TriedChange> changes;
 };
 
-/// Empty for a step's file and for a
-/// model that came through a pipe, which cannot be read again.
+/// Empty for a step's file, and for a model that came through a pipe, which cannot be read again.
 [[nodiscard]] TriedChanges try_changes(const StepQuestion& question, const StepSetup& setup);
 
 }  // namespace stowage

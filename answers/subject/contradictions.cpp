@@ -147,7 +147,7 @@ class Contradictions {
 
   void unless(bool agrees, std::string_view asked, std::string_view made_for) {
     if (agrees) return;
-    const bool recorded = document_.written_by.starts_with("stowage.record");
+    const bool recorded = was_recorded(document_);
     found_.push_back(question_error(
         fmt::format("{}: the step was made for {}", asked, made_for),
         recorded ? "leave it out, or record the step for it: python -m stowage record"

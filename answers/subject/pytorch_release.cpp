@@ -52,7 +52,7 @@ std::optional<ReleaseVersion> recorded_release(const StepDocument& document) {
   constexpr std::string_view key = "torch ";
   const std::string& text = document.written_by;
   const std::size_t at = text.find(key);
-  if (!text.starts_with("stowage.record") || at == std::string::npos) return std::nullopt;
+  if (!was_recorded(document) || at == std::string::npos) return std::nullopt;
   const std::string_view version = std::string_view(text).substr(at + key.size());
   const std::size_t minor = version.find('.');
   if (minor == std::string_view::npos) return std::nullopt;
@@ -169,9 +169,10 @@ Diagnostics notes_on_release(const PytorchRelease& release, const StepDocument& 
   const auto recorded = recorded_release(document);
   if (recorded == release.version) return {};
   return {release_note(fmt::format(
-      "the step's calls are those {}: of PyTorch {} only cuBLAS's workspaces "
-      "and the process around the step are modelled",
-      recorded ? fmt::format("of PyTorch {}, under which it was recorded", to_string(*recorded))
+      "the step's calls are those {}; for PyTorch {} only cuBLAS's workspaces and the process's "
+      "own "
+      "memory are changed",
+      recorded ? fmt::format("of PyTorch {}, with which it was recorded", to_string(*recorded))
                : std::string("of the step's file"),
       to_string(release.version)))};
 }

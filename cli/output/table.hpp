@@ -58,9 +58,9 @@ struct Table {
 
 /// Lines ended by '\n', two spaces before each. No figure is ever cut. Where lines would be longer
 /// than `width`, in this order: texts fold over several lines, of 20 columns and more; titles fold;
-/// columns of numbers that are not essential are left out from the right, all but the first, which
-/// a line below the table says; a single column of texts folds into narrower lines, several stand
-/// below their row's numbers, each on lines of its own. A text of more than
+/// columns of numbers that are not essential are left out from the right, except the first of them,
+/// and a line below the table lists those left out; a single column of texts folds into narrower
+/// lines, several stand below their row's numbers, each on lines of its own. A text of more than
 /// 256 columns that would take more than four lines is shortened in its middle.
 [[nodiscard]] std::string plain_text(const Table& table,
                                      std::optional<std::size_t> width = std::nullopt);

@@ -284,7 +284,7 @@ void say_choice(const PlanAnswer& found, Report& out) {
   }
   const PlanProof& proof = found.proofs[*found.chosen];
   const Plan& chosen = found.plans[*found.chosen];
-  // A check of PyTorch's kernels may say no where these fit.
+  // With PyTorch's kernels the step may not fit where this plan, with our own kernels, does.
   const bool is_own = chosen.step.graph->settings.kernels == KernelSet::stowage;
   out.say(
       fmt::format("\n'{}', with {} kernels: model checks {}, host run {}, CUDA run {}", chosen.name,

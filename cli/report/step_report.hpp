@@ -27,9 +27,9 @@ namespace stowage {
 /// The JSON member `settings` that every command about a step prints.
 [[nodiscard]] Json settings_json(const StepSummary& step, std::int64_t batch,
                                  std::string_view runtime);
-/// The JSON member `software`.
-/// Null: no training, or no script's.
+/// The JSON member `loop`. Null: the step does not train, or its training script is not known.
 [[nodiscard]] Json loop_json(const StepSummary& step);
+/// The JSON member `software`.
 [[nodiscard]] Json stack_json(const SoftwareStack& stack);
 /// Appends `software`, `tensorflow` and `theano`; the latter two are null with other runtimes.
 void add_process(const CheckSettings& settings, Json::Object& json);

@@ -39,10 +39,7 @@ Diagnostic no_such_layer(const ModelGraph& model, const std::string& name,
 
 }  // namespace
 
-bool is_linear(const Operator& op) {
-  return op.row->name == "linear" || op.row == &linear_4bit_row() || op.row == &linear_8bit_row() ||
-         op.row == &linear_float8_row() || op.row == &linear_packed_row();
-}
+bool is_linear(const Operator& op) { return op.row->is_linear; }
 
 OperatorId output_layer(const ModelGraph& model) {
   TensorId tensor = model.output;

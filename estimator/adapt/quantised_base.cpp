@@ -347,7 +347,7 @@ Result<ModelGraph> with_checkpoint_formats(ModelGraph model, const CheckpointFor
        .message = fmt::format(
            "as its quantization_config says: {}{}{}; {} of weights and their tables in all",
            count_words(formats), packed > 0 ? ", and the experts" : "",
-           kept.empty() ? "" : "; as they were: " + kept, format_bytes(bytes_of_weights(*made)))});
+           kept.empty() ? "" : "; not quantised: " + kept, format_bytes(bytes_of_weights(*made)))});
   made->fine_tuning.base = base;
   return made;
 }

@@ -1,5 +1,7 @@
 #include "estimator/base/name_match.hpp"
 
+#include <fmt/format.h>
+
 #include <cctype>
 
 namespace stowage {
@@ -21,6 +23,15 @@ bool has_words(std::string_view name, std::string_view filter) {
     filter = space == std::string_view::npos ? std::string_view() : filter.substr(space + 1);
   }
   return true;
+}
+
+std::string alternatives(std::span<const std::string_view> words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += fmt::format("'{}'", words[i]);
+  }
+  return text;
 }
 
 }  // namespace stowage

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/base/cure.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/card/card.hpp"
 #include "estimator/card/card_file.hpp"
@@ -146,13 +147,8 @@ tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::str
   return failure(fmt::format("unknown GPU '{}'", name), hint);
 }
 
-std::string quoted_choices(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += fmt::format("'{}'", names[i]);
-  }
-  return text;
+std::string listed(const std::vector<std::string>& names) {
+  return alternatives(std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 Result<std::vector<Variant>> read_variants(const std::vector<std::string>& stems,
@@ -183,7 +179,7 @@ tl::unexpected<Diagnostics> several_cards(const std::string& name, std::vector<V
   }
   return failure(fmt::format("'{}' is the name of cards with different memory: {}", name,
                              fmt::join(sizes, ", ")),
-                 fmt::format("did you mean {}?", quoted_choices(names_of(variants))));
+                 fmt::format("did you mean {}?", listed(names_of(variants))));
 }
 
 /// The variant that is meant: the one whose total is nearest to `total`; without a total the first,
@@ -240,15 +236,15 @@ tl::unexpected<Diagnostics> unfit_slice(const std::string& name, const NamedSlic
   if (having.empty() && its_own.empty()) return profile_of_no_card(name, slice.profile, tables);
   if (named.empty()) {
     return failure(fmt::format("'{}' is a slice of several cards, and no card is named", name),
-                   fmt::format("did you mean {}?", quoted_choices(having)));
+                   fmt::format("did you mean {}?", listed(having)));
   }
   if (its_own.empty()) {
     return failure(fmt::format("'{}': MIG does not divide {}", name, fmt::join(named, ", ")),
-                   fmt::format("cards with that slice: {}", quoted_choices(having)));
+                   fmt::format("cards with that slice: {}", listed(having)));
   }
   return failure(
       fmt::format("'{}': {} has no MIG profile {}", name, fmt::join(named, ", "), slice.profile),
-      fmt::format("did you mean {}?", quoted_choices(its_own)));
+      fmt::format("did you mean {}?", listed(its_own)));
 }
 
 Result<FoundCard> find_slice(const std::string& name, const NamedSlice& slice,

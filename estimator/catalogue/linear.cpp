@@ -160,6 +160,7 @@ OperatorRow rows::linear() {
           .infer = infer_linear,
           .lowering = {.stowage = {forward_linear, backward_linear_stowage},
                        .pytorch = {forward_linear, backward_linear_pytorch}},
+          .is_linear = true,
           .autocast = AutocastClass::lower};
 }
 

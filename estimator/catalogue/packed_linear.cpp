@@ -238,7 +238,8 @@ const OperatorRow& linear_packed_row() {
            {.name = "bias", .type = boolean, .doc = "has a bias"}}),
       .infer = infer_packed,
       .lowering = {.stowage = {forward_packed_stowage, backward_packed_stowage},
-                   .pytorch = {forward_packed_pytorch, backward_packed_pytorch}}};
+                   .pytorch = {forward_packed_pytorch, backward_packed_pytorch}},
+      .is_linear = true};
   return row;
 }
 

@@ -364,7 +364,8 @@ const OperatorRow& linear_4bit_row() {
                                            .choices = {"nf4", "fp4"}}}),
       .infer = infer_4bit,
       .lowering = {.stowage = {forward_4bit, backward_4bit},
-                   .pytorch = {forward_4bit_pytorch, backward_4bit}}};
+                   .pytorch = {forward_4bit_pytorch, backward_4bit}},
+      .is_linear = true};
   return row;
 }
 
@@ -394,7 +395,8 @@ const OperatorRow& linear_8bit_row() {
       .attributes = quantised_attributes({}),
       .infer = infer_8bit,
       .lowering = {.stowage = {forward_8bit_stowage, backward_8bit_stowage},
-                   .pytorch = {forward_8bit_pytorch, backward_8bit_pytorch}}};
+                   .pytorch = {forward_8bit_pytorch, backward_8bit_pytorch}},
+      .is_linear = true};
   return row;
 }
 
@@ -405,7 +407,8 @@ const OperatorRow& linear_float8_row() {
       .attributes = quantised_attributes({}),
       .infer = infer_float8,
       .lowering = {.stowage = {forward_float8_stowage, backward_float8_stowage},
-                   .pytorch = {forward_float8_pytorch, backward_float8_pytorch}}};
+                   .pytorch = {forward_float8_pytorch, backward_float8_pytorch}},
+      .is_linear = true};
   return row;
 }
 

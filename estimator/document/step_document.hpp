@@ -58,6 +58,11 @@ struct StepDocument {
 inline constexpr std::string_view step_format = "stowage-step";
 inline constexpr int step_version = 1;
 
+/// Whether the recorder of PyTorch's calls made it.
+[[nodiscard]] inline bool was_recorded(const StepDocument& document) {
+  return document.written_by.starts_with("stowage.record");
+}
+
 /// Whether a text is a step file, by its first member alone.
 [[nodiscard]] bool is_step_file(std::string_view text);
 

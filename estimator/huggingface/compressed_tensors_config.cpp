@@ -57,7 +57,7 @@ void read_strategy(QuantisationReader& weights, PackedLayout& layout) {
     layout.block_columns = block[1];
   } else {
     weights.refuse("strategy", fmt::format("the strategy '{}'", strategy),
-                   "tensor, channel, group, tensor_group and block are");
+                   "tensor, channel, group, tensor_group and block are sized");
   }
 }
 
@@ -99,7 +99,7 @@ void read_group(QuantisationReader& group, std::string_view file_format,
   if (std::ranges::find(packed_formats, format) == packed_formats.end()) {
     group.refuse(group.is_set("format") ? "format" : "weights",
                  fmt::format("compressed-tensors in the format '{}'", format),
-                 fmt::format("the formats {} are", fmt::join(packed_formats, ", ")));
+                 fmt::format("the formats {} are sized", fmt::join(packed_formats, ", ")));
     return;
   }
   stored.groups.push_back({.targets = module_rules(group, "targets"),
@@ -128,7 +128,7 @@ void read_compressed_tensors(QuantisationReader& reader, CheckpointFormats& stor
   const bool known = std::ranges::find(packed_formats, format) != packed_formats.end();
   if (!known && !format.empty() && format != "mixed-precision") {
     reader.refuse("format", fmt::format("compressed-tensors in the format '{}'", format),
-                  fmt::format("the formats {} are", fmt::join(packed_formats, ", ")));
+                  fmt::format("the formats {} are sized", fmt::join(packed_formats, ", ")));
     return;
   }
   stored.kept = module_rules(reader, "ignore");

@@ -74,7 +74,7 @@ void read_gptq(QuantisationReader& reader, CheckpointFormats& stored) {
   if (!format.empty() && format != "gptq" && format != "gptq_v2") {
     reader.refuse(reader.is_set("checkpoint_format") ? "checkpoint_format" : "format",
                   fmt::format("GPTQ in the format '{}'", format),
-                  "the formats gptq and gptq_v2 are");
+                  "the formats gptq and gptq_v2 are sized");
   }
   const std::int64_t bits = bits_of(reader), group = reader.group_size("group_size", 128);
   reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);

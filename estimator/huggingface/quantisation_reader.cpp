@@ -55,7 +55,8 @@ void QuantisationReader::keep(CheckpointFormats& stored, std::string_view key,
 
 void QuantisationReader::refuse(std::string_view key, const std::string& message,
                                 std::string hint) {
-  config_.wrong(key, fmt::format("{}: weights quantised so are not sized", message),
+  config_.wrong(key,
+                fmt::format("{}: weights that are quantised in this way are not sized", message),
                 std::move(hint));
 }
 

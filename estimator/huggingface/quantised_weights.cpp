@@ -31,7 +31,7 @@ void read_awq(QuantisationReader& reader, CheckpointFormats& stored) {
   } else if (!version.empty() && version != "gemm") {
     reader.refuse(reader.is_set("version") ? "version" : "format",
                   fmt::format("AWQ in the version '{}'", version),
-                  "the versions gemm, gemv and gemv_fast are");
+                  "the versions gemm, gemv and gemv_fast are sized");
   }
   reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
   stored.keeps_output = true;  // add_default_skips
@@ -67,7 +67,7 @@ void read_fp8(QuantisationReader& reader, CheckpointFormats& stored) {
     layout.scalars = 1;
   } else if (!scheme.empty() && scheme != "dynamic") {
     reader.refuse("activation_scheme", fmt::format("fp8 with the scheme '{}'", scheme),
-                  "dynamic and static are");
+                  "dynamic and static are sized");
   }
   if (reader.text("scale_fmt") == "ue8m0") layout.scale_type = DataType::uint8;
   if (reader.is_set("modules_to_convert")) reader.refuse("modules_to_convert", "fp8 embeddings");
@@ -102,14 +102,14 @@ void read_bitsandbytes(QuantisationReader& reader, CheckpointFormats& stored) {
     const std::string code = reader.text("bnb_4bit_quant_type");
     if (!code.empty() && code != "nf4" && code != "fp4") {
       reader.refuse("bnb_4bit_quant_type", fmt::format("bitsandbytes' code '{}'", code),
-                    "nf4 and fp4 are");
+                    "nf4 and fp4 are sized");
     }
     base.format = code == "nf4" ? BaseFormat::nf4 : BaseFormat::fp4;
     base.double_quantised = reader.is_set("bnb_4bit_use_double_quant");
   } else {
     const std::string_view key = reader.is_set("quant_method") ? "quant_method" : "load_in_4bit";
     return reader.refuse(key, "bitsandbytes of neither 8 nor 4 bits",
-                         "load_in_8bit and load_in_4bit are");
+                         "load_in_8bit and load_in_4bit are sized");
   }
   if (base.format == BaseFormat::int8 && reader.is_set("llm_int8_has_fp16_weight")) return;
   reader.keep(stored, "llm_int8_skip_modules", LayerRule::Kind::conversion);
@@ -137,7 +137,7 @@ void refuse_method(QuantisationReader& reader, const std::string& method) {
                                       reader.config().type()));
   } else {
     reader.refuse("quant_method", fmt::format("the method '{}'", method),
-                  fmt::format("{} are", fmt::join(methods, ", ")));
+                  fmt::format("{} are sized", fmt::join(methods, ", ")));
   }
 }
 

@@ -41,7 +41,7 @@ void read_granularity(QuantisationReader& data, PackedLayout& layout, bool is_pe
   if (type == "PerGroup") read_group_size(data, granularity->find("_data"), layout);
   if (type.empty() || type == "PerTensor" || type == "PerRow" || type == "PerGroup") return;
   data.refuse("granularity", fmt::format("torchao's granularity '{}'", type),
-              "PerRow, PerTensor and PerGroup are");
+              "PerRow, PerTensor and PerGroup are sized");
 }
 
 bool is_tiled(const YamlNode* format) {
@@ -103,7 +103,7 @@ std::optional<BaseSettings> base_of_word(QuantisationReader& reader, std::string
 void read_torchao(QuantisationReader& reader, CheckpointFormats& stored) {
   const std::string hint =
       "Int4WeightOnlyConfig, Int8WeightOnlyConfig, Float8WeightOnlyConfig and "
-      "the dynamic ones of int8 and float8 are";
+      "the dynamic ones of int8 and float8 are sized";
   reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
   if (reader.is_set("include_input_output_embeddings")) {
     reader.refuse("include_input_output_embeddings", "torchao's quantised embeddings");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "estimator/base/name_match.hpp"
 #include "estimator/model/block_nesting.hpp"
 #include "estimator/model/inputs_reader.hpp"
 #include "estimator/model/model_values_reader.hpp"

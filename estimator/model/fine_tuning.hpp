@@ -5,12 +5,16 @@
 // They are given in a description's `train:` and overridden by the command line; the room `adapt`
 // applies them to the graph. Each setting is one line of text, with the same syntax in both places:
 //
-//   lora         r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj
-//   base         nf4, fp4, int8, fp8, gptq, awq or int4; nf4,double_quant=false;
-//   gptq,bits=8,group=64 checkpoint   all, every=N, layers=PATTERN, selective=attention+matmul;
-//   several, by commas layer_dtype  PATTERN=fp32; several, by commas chunked_loss             8;
-//   8,compiled offload_activations      all; min_bytes=1024,stash=5,streams=false
-//   optimizer_in_backward    true
+// clang-format off
+//   lora                   r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj
+//   base                   nf4, fp4, int8, fp8, gptq, awq or int4; nf4,double_quant=false;
+//                          gptq,bits=8,group=64
+//   checkpoint             all, every=N, layers=PATTERN, selective=attention+matmul; several, by commas
+//   layer_dtype            PATTERN=fp32; several, by commas
+//   chunked_loss           8; 8,compiled
+//   offload_activations    all; min_bytes=1024,stash=5,streams=false
+//   optimizer_in_backward  true
+// clang-format on
 //
 // Names and defaults are those of peft 0.21's LoraConfig, of bitsandbytes 0.50 as transformers'
 // BitsAndBytesConfig sets it up, of torchao 0.18, torchtune 0.6 and TRL 1.16 (docs/fine-tuning.md).

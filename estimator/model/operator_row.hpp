@@ -75,6 +75,9 @@ struct OperatorRow {
   InferRule infer = nullptr;
   RulesBySet lowering = {};
   bool is_loss = false;
+  /// A product with one weight, in whatever format that is stored: adapters go beside it, and a
+  /// language model's last one makes its logits.
+  bool is_linear = false;
   /// What autocast does to its inputs and parameters. The rules see the formats after it.
   AutocastClass autocast = AutocastClass::as_is;
   /// Gives the autocast class if it depends on the attributes; null: it is `autocast`.

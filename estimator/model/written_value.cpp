@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "estimator/base/name_match.hpp"
+
 namespace stowage {
 
 namespace {
@@ -222,15 +224,6 @@ class AttributeConversion {
 };
 
 }  // namespace
-
-std::string alternatives(std::span<const std::string_view> words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
-    text += fmt::format("'{}'", words[i]);
-  }
-  return text;
-}
 
 std::optional<WrittenValue> read_value(const YamlNode& node, std::string_view what,
                                        const ValueRules& rules, Mistakes& mistakes) {

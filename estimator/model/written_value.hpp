@@ -57,7 +57,4 @@ struct ValueRules {
 [[nodiscard]] std::optional<bool> to_condition(std::string_view what, const Value& value,
                                                const Mark& mark, Mistakes& mistakes);
 
-/// "'a'", "'a' or 'b'", "'a', 'b' or 'c'".
-[[nodiscard]] std::string alternatives(std::span<const std::string_view> words);
-
 }  // namespace stowage

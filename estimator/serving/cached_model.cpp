@@ -98,7 +98,7 @@ class CachedModel {
     while (model_.tensor(at).producer.valid()) {
       const OperatorId producer = model_.tensor(at).producer;
       const Operator& op = model_.op(producer);
-      if (op.row->name == "linear" || op.row->name == "linear_packed") {
+      if (op.row->is_linear) {
         hidden_ = op.inputs[0];
         const Shape& shape = model_.tensor(op.inputs[0]).type.shape;
         if (shape.size() == 3 && shape[1] != Affine(1)) head_ = producer;

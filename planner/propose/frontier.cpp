@@ -134,8 +134,9 @@ class FrontierSearch {
     return {};
   }
 
-  /// A bound may be lowered at any time. A point's own may be above that of a smaller budget where
-  /// the two are of different steps, or were not maximised as far.
+  /// Lowers bounds that rise with the budget; it is always correct to lower a bound. The bound at a
+  /// larger budget may come out higher than that at a smaller one, where the two are of different
+  /// steps or one was not maximised as far.
   void lower_rising_bounds() {
     std::optional<double> least;
     for (FrontierPoint& point : result_.points) {

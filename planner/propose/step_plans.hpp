@@ -30,7 +30,7 @@ struct PlanSearch {
 
 /// The plan of least cost, then changed for a short simulated step; complete but for its bound on
 /// bytes. Errors: the budget is below the floor; the arena stays above the budget.
-/// `name`: of the proposal, where the search is cut short.
+/// `name`: the proposal's name, which is reported if the search is cut short.
 [[nodiscard]] Result<Plan> cheapest_plan(const Planning& planning, const StepCase& of,
                                          const std::string& name = "cheapest",
                                          const PlanSearch& search = {});

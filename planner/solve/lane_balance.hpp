@@ -26,8 +26,8 @@ struct BalanceOptions {
   GpuBudget budget;  ///< the limit of every step; not below the floor
   int most_cuts = 40;
   double close_enough = 0.002;  ///< share of the bound that it may stay below its maximum
-  /// Charged for the cuts; ends them only where it is cancelled, since a bound is no less than the
-  /// first one. Null: none.
+  /// Charged for the cuts. Only a cancellation ends them early: where its work is spent they go on
+  /// to `most_cuts`. Null: no charge.
   WorkBudget* work = nullptr;
 };
 

@@ -196,8 +196,7 @@ TEST_CASE("what changes the training is never taken by itself") {
   const TemporaryFolder folder;
   const std::string model = folder.file("deep.yaml", deep_net(true));
   const std::string path = folder.path("plan.yaml");
-  // Below what the whole batch's batch_norm needs at once, above a part's. With time enough that a
-  // busy machine proposes the same the second time.
+  // Below what the whole batch's batch_norm needs at once, above a part's.
   const auto words = planning(model, "500KiB");
   const Outcome refused = stowage_program(with(words, {"-o", path}));
   CAPTURE(refused.out);

@@ -1,6 +1,7 @@
 // Configurations with a quantization_config, as a user types them.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -34,7 +35,7 @@ std::vector<std::string> on_a_4090(const std::string& file, const std::vector<st
 
 const std::string gptq8_note =
     "note: as its quantization_config says: 196 linear layers in GPTQ, 8 bits, groups of 128 "
-    "(qweight, qzeros, scales, g_idx); as they were: lm_head; 8.3 GiB of weights and their tables "
+    "(qweight, qzeros, scales, g_idx); not quantised: lm_head; 8.3 GiB of weights and their tables "
     "in all\n";
 
 }  // namespace
@@ -52,6 +53,25 @@ TEST_CASE("a GPTQ model of 7 billion weights is served from 8.3 GiB of them") {
             gptq8_note);
   CHECK(served.out.find("  8,302.6 MiB  parameter\n    150.2 MiB  buffer\n") != std::string::npos);
   CHECK(served.out.find("fits: 9.2 GiB of the 23.6 GiB") != std::string::npos);
+}
+
+TEST_CASE("of a quantised output, too, a server computes the last position's logits alone") {
+  const TemporaryFolder folder;
+  const auto served = [&folder](const char* quantization) {
+    const std::string file = folder.file("qwen.json", quantised_qwen(quantization));
+    return json::parse(stowage_program(on_a_4090(file, {"--mode", "inference", "--context-length",
+                                                        "4096", "--format", "json"}))
+                           .out);
+  };
+  const json plain = served(gptq8);
+  const json whole =
+      served(R"({"quant_method": "gptq", "bits": 8, "group_size": 128, "lm_head": true})");
+  const auto bytes = [](const json& answer, const char* pass) {
+    return answer.at(pass).at("peak").at("tensor_bytes").get<std::int64_t>();
+  };
+  CHECK(bytes(whole, "decode") < bytes(plain, "decode"));
+  CHECK(bytes(whole, "prefill") - bytes(whole, "decode") ==
+        bytes(plain, "prefill") - bytes(plain, "decode"));
 }
 
 TEST_CASE("adapters are trained beside a quantised checkpoint, and it is not trained itself") {
@@ -104,14 +124,15 @@ TEST_CASE("a layout that is not sized is an error with its place") {
   const Outcome outcome = stowage_program(on_a_4090(file, {"--mode", "inference"}));
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.out.empty());
-  CHECK(outcome.err ==
-        file +
-            ":5:41: error: the method 'aqlm': weights quantised so are not sized\n"
-            "  \"quantization_config\": {\"quant_method\": \"aqlm\", "
-            "\"in_group_size\": 8}}\n"
-            "                                          ^~~~~~\n"
-            "  gptq, awq, fp8, fbgemm_fp8, compressed-tensors, bitsandbytes, torchao "
-            "are\n");
+  CHECK(
+      outcome.err ==
+      file +
+          ":5:41: error: the method 'aqlm': weights that are quantised in this way are not sized\n"
+          "  \"quantization_config\": {\"quant_method\": \"aqlm\", "
+          "\"in_group_size\": 8}}\n"
+          "                                          ^~~~~~\n"
+          "  gptq, awq, fp8, fbgemm_fp8, compressed-tensors, bitsandbytes, torchao are "
+          "sized\n");
 }
 
 TEST_CASE("quantised checkpoints are compared in a table in their own layouts") {

@@ -47,8 +47,8 @@ std::int64_t saved_by_layers(const json& summary) {
   return bytes;
 }
 
-/// The notes of the answer in one text.
-/// The notes' messages, but for the one about workspaces where cuDNN is not installed.
+/// The notes' messages, without the one about workspaces that is there where cuDNN is not
+/// installed.
 std::string notes_of(const json& answer) {
   std::string text;
   for (const json& note : answer["notes"]) {
@@ -171,14 +171,14 @@ TEST_CASE("GPT-2 with eager attention and gradients that stay does not fit a T4,
 TEST_CASE("a step's file keeps its calls, whatever release is asked for") {
   const std::string recorded = testing::source_path("/tests/recorded/gpt2-1layer.json");
   CHECK(notes_of(answer_as(recorded, {"--pytorch-version", "1.12"})) ==
-        "the step's calls are those of PyTorch 2.15, under which it was recorded: of PyTorch 1.12 "
-        "only cuBLAS's workspaces and the process around the step are modelled\n");
+        "the step's calls are those of PyTorch 2.15, with which it was recorded; for PyTorch 1.12 "
+        "only cuBLAS's workspaces and the process's own memory are changed\n");
   CHECK(notes_of(answer_as(recorded, {"--pytorch-version", "2.15"})).empty());
   const TemporaryFolder folder;
   const std::string step = testing::lowered(folder, {"mlp", "--runtime", "pytorch"});
   CHECK(notes_of(answer_as(step, {"--pytorch-version", "2.4"})) ==
-        "the step's calls are those of the step's file: of PyTorch 2.4 only cuBLAS's workspaces "
-        "and the process around the step are modelled\n");
+        "the step's calls are those of the step's file; for PyTorch 2.4 only cuBLAS's workspaces "
+        "and the process's own memory are changed\n");
 }
 
 TEST_CASE("every model of the catalogue that attends takes attention=eager, sdpa and flash") {

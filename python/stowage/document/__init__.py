@@ -1,6 +1,7 @@
 """A recording as a step file (docs/step-file.md).
 
-    affine.py     sizes at three batches: constant + slope * batch
+    affine.py     sizes at several batches: constant + slope * batch
+    extents.py    whether a tensor stays within its storage at every batch
     tables.py     the file's tables of shapes, layouts, attributes and origins
     storages.py   which storages a step has, in an order that is the same at every batch
     classes.py    what each storage is, and how long it is kept

@@ -100,7 +100,7 @@ def resolve(path: str, name: str, options: SourceOptions, batch: int | None = No
                 return calls.example(batch)
             if calls.takes_batch:
                 calls.at(batch)  # whether the model is the same
-        return Example(tuple(torch_empty(batch, text) for text in options.inputs))
+        return Example(tuple(empty_input(batch, text) for text in options.inputs))
 
     example: Callable[[int], Example] = at_batch
     own_batch, fixed = calls.batch if calls.takes_batch else None, None
@@ -122,8 +122,8 @@ def check_inputs(label: str, returned: Example | None, options: SourceOptions) -
                            "return (model, inputs), or give their shapes: --input 3x224x224")
 
 
-def torch_empty(batch: int, text: str) -> torch.Tensor:
-    """An input of that shape (`input_of`) at the batch."""
+def empty_input(batch: int, text: str) -> torch.Tensor:
+    """An input on "meta" at the batch; `text` is as for `input_of`."""
     import torch
 
     shape, dtype = input_of(text)

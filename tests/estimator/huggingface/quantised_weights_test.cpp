@@ -65,12 +65,13 @@ TEST_CASE("double quantisation is that of the file") {
 
 TEST_CASE("methods and layouts that are not sized are refused at their places") {
   CHECK(refusal_of_quantised(R"({"quant_method": "hqq", "nbits": 4})") ==
-        "config.json:1:92: error: the method 'hqq': weights quantised so are not sized\n"
+        "config.json:1:92: error: the method 'hqq': weights that are quantised in this way are not "
+        "sized\n"
         "  {\"model_type\": \"llama\", \"torch_dtype\": \"bfloat16\", \"quantization_config\": "
         "{\"quant_method\": \"hqq\", \"nbits\": 4}}\n"
         "                                                                                          "
         "   ^~~~~\n"
-        "  gptq, awq, fp8, fbgemm_fp8, compressed-tensors, bitsandbytes, torchao are\n");
+        "  gptq, awq, fp8, fbgemm_fp8, compressed-tensors, bitsandbytes, torchao are sized\n");
   const auto first_line = [](const std::string& text) {
     const std::string refusal = refusal_of_quantised(text);
     return refusal.substr(0, refusal.find('\n'));
@@ -80,32 +81,40 @@ TEST_CASE("methods and layouts that are not sized are refused at their places") 
       first_line(R"({"quant_method": "mxfp4"})")
           .ends_with("'mxfp4' is for the experts of gpt-oss alone, and 'llama' has none of them"));
   CHECK(first_line(R"({"quant_method": "gptq", "bits": 5})")
-            .ends_with("GPTQ of 5 bits: weights quantised so are not sized"));
+            .ends_with("GPTQ of 5 bits: weights that are quantised in this way are not sized"));
   CHECK(first_line(R"({"quant_method": "gptq"})")
             .ends_with("'quantization_config.bits' must be an integer, and there is none"));
-  CHECK(first_line(R"({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"})")
-            .ends_with("GPTQ in the format 'marlin': weights quantised so are not sized"));
+  CHECK(
+      first_line(R"({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"})")
+          .ends_with(
+              "GPTQ in the format 'marlin': weights that are quantised in this way are not sized"));
   CHECK(first_line(R"({"quant_method": "awq", "bits": 4, "version": "exllama"})")
-            .ends_with("AWQ in the version 'exllama': weights quantised so are not sized"));
-  CHECK(first_line(R"({"quant_method": "fp8", "weight_block_size": [128]})")
-            .ends_with("fp8 in blocks of 1 numbers: weights quantised so are not sized"));
+            .ends_with("AWQ in the version 'exllama': weights that are quantised in this way are "
+                       "not sized"));
+  CHECK(
+      first_line(R"({"quant_method": "fp8", "weight_block_size": [128]})")
+          .ends_with(
+              "fp8 in blocks of 1 numbers: weights that are quantised in this way are not sized"));
   CHECK(first_line(R"({"quant_method": "compressed-tensors", "format": "marlin-24",
                        "config_groups": {}})")
-            .ends_with("compressed-tensors in the format 'marlin-24': weights quantised so are not "
+            .ends_with("compressed-tensors in the format 'marlin-24': weights that are quantised "
+                       "in this way are not "
                        "sized"));
   CHECK(first_line(R"({"quant_method": "gptq", "bits": 4,
                        "modules_in_block_to_quantize": [["q_proj"], [{}]]})")
             .ends_with("'quantization_config.modules_in_block_to_quantize' must be lists of "
                        "texts"));
   CHECK(first_line(R"({"quant_method": "bitsandbytes"})")
-            .ends_with("bitsandbytes of neither 8 nor 4 bits: weights quantised so are not sized"));
+            .ends_with("bitsandbytes of neither 8 nor 4 bits: weights that are quantised in this "
+                       "way are not sized"));
   CHECK(first_line(R"({"quant_method": "torchao", "quant_type": {"default": {"_type":
                        "Int8WeightOnlyConfig", "_data": {"granularity": {"_type": "PerGroup",
                        "_data": {"group_size": "x"}}}}}})")
             .ends_with("'quantization_config.group_size' must be an integer from -1 to 2147483648, "
                        "not 'x'"));
   CHECK(first_line(R"({"quant_method": "torchao", "quant_type": "autoquant"})")
-            .ends_with("torchao's 'autoquant': weights quantised so are not sized"));
+            .ends_with(
+                "torchao's 'autoquant': weights that are quantised in this way are not sized"));
   CHECK(first_line(R"({"quant_method": "fp8", "modules_to_not_convert": ["lm_(head"]})")
             .ends_with("'lm_(head' is not read as a pattern, from '(head' on"));
   CHECK(first_line("4").ends_with("'quantization_config' must be a mapping, not '4'"));

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-GROUPS = ("train", "checkpoint", "lora", "serve", "inference", "vision", "recorded")
+GROUPS = ("train", "checkpoint", "lora", "serve", "inference", "vision", "recorded", "eager",
+          "eager inference", "quantised", "quantised inference")
+_TRAINING = ("train", "checkpoint", "lora", "recorded", "eager", "quantised")
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,24 @@ class Case:
     lora: str | None = None
     cache: str | None = None  # dynamic or static: prefill and decode are measured apart
     encoder_seq: int | None = None  # served encoder-decoders of tokens: the encoder's length
+    attention: str | None = None  # eager; None: the library's own choice
+    base: str | None = None  # weights under adapters, in the words of `stowage check --base`
+    torchao: str | None = None  # NAME[,setting=value]: weights as torchao's configuration makes them
     record: bool = False  # also asked about as a recorded step
 
     def training(self) -> bool:
-        return self.group in ("train", "checkpoint", "lora", "recorded")
+        return self.group in _TRAINING
 
     def key(self) -> str:
         """`field=value` of all that is set, for people and for the journal."""
         pairs = [(name, value) for name, value in asdict(self).items()
                  if value not in (None, False) and name != "record"]
         return ";".join(f"{name}={'on' if value is True else value}" for name, value in pairs)
+
+    def torchao_settings(self) -> tuple[str, dict[str, str]]:
+        """torchao's class and what it is made with."""
+        name, *settings = (self.torchao or "").split(",")
+        return name, dict(setting.split("=", 1) for setting in settings)
 
     def file_name(self) -> str:
         """The key, fit for a file."""
@@ -155,7 +165,57 @@ RECORDED = _rows(
     ("timm/swinv2_tiny_window8_256", 16, None, "fp32"),
     ("timm/convnextv2_tiny", 16, None, "amp-bf16"), ("timm/maxvit_tiny_rw_224", 16, None, "fp32"),
     ("torchvision/resnet50", 64, None, "fp32"), ("torchvision/swin_v2_t", 32, None, "amp-bf16"),
+    ("timm/deit3_base_patch16_384", 48, None, "fp32"),
+    ("timm/deit3_base_patch16_384", 48, None, "fp32", {"attention": "eager"}),
     record=True)
+
+EAGER = _rows(
+    "eager",
+    ("gpt2", 4, 1024, "fp32"), ("gpt2", 1, 1024, "fp32"), ("llama-3.2-1b", 2, 1024, "bf16"),
+    ("llama-3.2-1b", 4, 1024, "bf16", {"checkpoint": True}), ("bert-base", 8, 512, "fp32"),
+    ("bert-base", 32, 128, "amp-bf16"), ("t5-base", 4, 512, "bf16"),
+    ("vit-base-in21k", 32, None, "fp32"), ("whisper-small", 2, 128, "fp32"),
+    ("mistral-7b-v0.1", 1, 1024, "bf16", {"layers": 2}), ("qwen3-0.6b", 4, 512, "bf16"),
+    ("gemma-2b", 1, 512, "bf16", {"layers": 6}),
+    ("llama-3.2-1b", 2, 1024, "bf16", {"lora": f"r=16,alpha=32,{_QV}"}),
+    ("timm/vit_base_patch16_224", 64, None, "fp32"),
+    attention="eager")
+
+EAGER_INFERENCE = _rows(
+    "eager inference",
+    ("llama-3.2-1b", 8, 1024, "bf16", {"cache": "dynamic"}), ("gpt2", 16, 1024, "fp32"),
+    ("mistral-7b-v0.1", 2, 2048, "bf16", {"layers": 4, "cache": "dynamic"}),
+    ("bert-base", 32, 512, "fp32"), ("timm/vit_base_patch16_224", 128, None, "fp32"),
+    attention="eager")
+
+QUANTISED = _rows(
+    "quantised",
+    ("llama-3.2-1b", 4, 1024, "bf16", {"base": "nf4"}),
+    ("llama-3.2-1b", 4, 1024, "bf16", {"base": "nf4", "checkpoint": True}),
+    ("llama-3.2-1b", 2, 1024, "bf16", {"base": "nf4,double_quant=false",
+                                       "lora": "r=8,dropout=0.05,targets=all-linear"}),
+    ("llama-3.2-1b", 2, 1024, "bf16", {"base": "fp4"}),
+    ("llama-3.2-1b", 4, 1024, "bf16", {"base": "int8"}),
+    ("llama-3.2-1b", 4, 1024, "bf16", {"base": "int8", "checkpoint": True}),
+    ("llama-3-8b", 1, 2048, "bf16", {"layers": 8, "base": "nf4", "checkpoint": True}),
+    ("llama-3-8b", 1, 1024, "bf16", {"base": "nf4", "checkpoint": True}),
+    ("mistral-7b-v0.1", 1, 2048, "bf16", {"layers": 8, "base": "nf4"}),
+    ("qwen2.5-0.5b", 4, 1024, "bf16", {"base": "nf4"}),
+    lora=f"r=16,alpha=32,{_QV}")
+
+_TORCHAO = ("Int8WeightOnlyConfig", "Float8WeightOnlyConfig",
+            "Int4WeightOnlyConfig,int4_packing_format=tile_packed_to_4d",
+            "Int8DynamicActivationInt8WeightConfig", "Float8DynamicActivationFloat8WeightConfig")
+QUANTISED_INFERENCE = _rows(
+    "quantised inference",
+    ("llama-3.2-1b", 8, 1024, "bf16", {"base": "nf4", "cache": "dynamic"}),
+    ("llama-3.2-1b", 8, 1024, "bf16", {"base": "int8", "cache": "dynamic"}),
+    ("llama-3.2-1b", 1, 512, "bf16", {"base": "nf4", "cache": "dynamic"}),
+    ("llama-3-8b", 4, 2048, "bf16", {"base": "nf4", "cache": "static"}),
+    ("qwen2.5-0.5b", 4, 1024, "bf16", {"base": "fp4"}),
+    *(("llama-3.2-1b", 4, 1024, "bf16", {"torchao": name}) for name in _TORCHAO),
+    *(("llama-3-8b", 4, 1024, "bf16", {"layers": 8, "torchao": name, "cache": "dynamic"})
+      for name in _TORCHAO))
 
 
 def _interleaved(tables: tuple) -> list[Case]:
@@ -164,7 +224,8 @@ def _interleaved(tables: tuple) -> list[Case]:
     return [table[number] for number in range(rounds) for table in tables if number < len(table)]
 
 
-CASES = _interleaved((LORA, SERVE, CHECKPOINT, TRAIN, INFERENCE, VISION, RECORDED))
+CASES = _interleaved((LORA, SERVE, CHECKPOINT, TRAIN, INFERENCE, VISION, RECORDED, EAGER,
+                      EAGER_INFERENCE, QUANTISED, QUANTISED_INFERENCE))
 
 
 def chosen(words: list[str]) -> list[Case]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 
+import tuning_weights
 from tuning_cases import Case
 
 _HF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "hf")
@@ -70,6 +71,8 @@ def _transformers_network(case: Case, small: bool):
     config = transformers.CONFIG_MAPPING[kind].from_dict(content)
     if kind in ENCODER_DECODERS and config.decoder_start_token_id is None:
         config.decoder_start_token_id = 0
+    if case.attention:
+        config._attn_implementation = case.attention
     return getattr(transformers, content["architectures"][0])(config)
 
 
@@ -77,6 +80,8 @@ def _vision_network(case: Case):
     library, _, name = case.model.partition("/")
     if library == "timm":
         import timm
+        import timm.layers
+        timm.layers.set_fused_attn(case.attention != "eager")
         return timm.create_model(name, pretrained=False)
     import torchvision
     return torchvision.models.get_model(name, weights=None)
@@ -101,6 +106,7 @@ def build(case: Case, device: str, small: bool = False):
                        else _vision_network(case))
     finally:
         torch.set_default_dtype(kept)
+    tuning_weights.quantise(network, case)
     if case.lora:
         network = with_adapters(network, case.lora)
     if case.checkpoint:  # after the adapters, as transformers' Trainer does it

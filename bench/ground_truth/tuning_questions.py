@@ -37,12 +37,23 @@ def short(version: str) -> str:
     return ".".join(version.split("+")[0].split(".")[:2])
 
 
+def _checkpoint_configuration(case: Case) -> dict:
+    """The configuration, with what transformers writes into it of torchao's weights."""
+    content = tuning_models.configuration(case)
+    if case.torchao:
+        name, settings = case.torchao_settings()
+        content["quantization_config"] = {
+            "quant_method": "torchao",
+            "quant_type": {"default": {"_type": name, "_version": 2, "_data": settings}}}
+    return content
+
+
 def write_configuration(case: Case, folder: str) -> str:
     """The case's config.json in a folder of its own; returns that folder."""
     own = os.path.join(folder, case.file_name())
     os.makedirs(own, exist_ok=True)
     with open(os.path.join(own, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(tuning_models.configuration(case), file, indent=1)
+        json.dump(_checkpoint_configuration(case), file, indent=1)
     return own
 
 
@@ -57,6 +68,8 @@ def arguments(case: Case, versions: Versions, folder: str) -> list[str]:
               else ["--mode", "inference"])
     words += ["--checkpoint"] if case.checkpoint else []
     words += ["--lora", case.lora] if case.lora else []
+    words += ["--base", case.base] if case.base else []
+    words += ["--set", f"attention={case.attention}"] if case.attention else []
     return words + (_served(case) if case.cache else _sizes(case))
 
 

@@ -1,26 +1,17 @@
 #include "answers/sizing/training_loop.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
 namespace {
 
-std::string names_of(const std::vector<std::string>& kept) {
-  constexpr std::size_t most = 3;
-  if (kept.size() == 1) return kept.front();
-  if (kept.size() <= most) {
-    const std::vector<std::string> first(kept.begin(), kept.end() - 1);
-    return fmt::format("{} and {}", fmt::join(first, ", "), kept.back());
-  }
-  const std::vector<std::string> first(kept.begin(), kept.begin() + most);
-  return fmt::format("{} and {} others", fmt::join(first, ", "), kept.size() - most);
-}
+constexpr std::size_t most_named = 3;
 
 }  // namespace
 
@@ -53,8 +44,8 @@ std::string describe_loop(const TrainingLoop& loop) {
           ? "zero_grad drops the gradients before forward"
           : "zero_grad fills the gradients with zeros, so that they are there during forward";
   if (loop.kept.empty()) return text + "; no result stays beyond its step";
-  return fmt::format("{}; {} {} until the next step's {} been made", text, names_of(loop.kept),
-                     loop.kept.size() == 1 ? "stays" : "stay",
+  return fmt::format("{}; {} {} until the next step's {} been made", text,
+                     listed(loop.kept, most_named), loop.kept.size() == 1 ? "stays" : "stay",
                      loop.kept.size() == 1 ? "has" : "have");
 }
 

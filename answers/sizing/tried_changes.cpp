@@ -1,6 +1,7 @@
 #include "answers/sizing/tried_changes.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -141,7 +142,13 @@ class Together {
     std::erase_if(parts_, [&](const Change& part) { return share_a_setting(part, change); });
     parts_.push_back(change);
   }
+  [[nodiscard]] std::size_t count() const { return parts_.size(); }
   [[nodiscard]] bool is_several() const { return parts_.size() > 1; }
+  [[nodiscard]] Together without(std::size_t index) const {
+    Together fewer = *this;
+    fewer.parts_.erase(fewer.parts_.begin() + static_cast<std::ptrdiff_t>(index));
+    return fewer;
+  }
   [[nodiscard]] Change change() const {
     Change all{.apply = [parts = parts_](StepQuestion& question) {
       for (const Change& part : parts) part.apply(question);
@@ -205,6 +212,36 @@ class Trial {
   TriedChanges result_;
 };
 
+/// One more change at a time, until they fit, without those that make it no smaller; then each that
+/// is not needed is left out, those first that came last. Nullopt: no two of them are of use.
+std::optional<TriedChange> several_together(const std::vector<Change>& changes, Trial& trial) {
+  Together parts;
+  std::optional<TriedChange> best;
+  for (const Change& change : changes) {
+    if (best && best->fits) break;
+    Together more = parts;
+    more.add(change);
+    if (!more.is_several()) {
+      parts = std::move(more);
+      continue;
+    }
+    auto sized = trial.size(more.change());
+    if (!sized || (best && sized->device_bytes >= best->device_bytes)) continue;
+    parts = std::move(more);
+    best = std::move(sized);
+  }
+  if (!best || !best->fits) return best;
+  // The last one is needed, or the search would have ended before it.
+  for (std::size_t i = parts.count() - 1; i-- > 0 && parts.count() > 2;) {
+    Together fewer = parts.without(i);
+    auto sized = trial.size(fewer.change());
+    if (!sized || !sized->fits) continue;
+    parts = std::move(fewer);
+    best = std::move(sized);
+  }
+  return best;
+}
+
 bool can_be_read_again(const StepQuestion& question) {
   std::error_code code;
   const std::string& source = question.model.source;
@@ -223,26 +260,18 @@ TriedChanges try_changes(const StepQuestion& question, const StepSetup& setup) {
   groups.push_back(other_formats(setup));
   groups.push_back(other_trainings(question, setup));
   Trial trial(question, setup);
-  std::vector<Change> helpful;
+  std::vector<Change> helpful, useless_alone;
   for (const std::vector<Change>& group : groups) {
     for (const Change& change : group) {
       if (trial.fitting() == enough_that_fit) break;
       auto sized = trial.size(change);
-      if (!sized) continue;
-      trial.note(*std::move(sized));
-      helpful.push_back(change);
+      (sized ? helpful : useless_alone).push_back(change);
+      if (sized) trial.note(*std::move(sized));
     }
   }
-  // One more at a time, until they fit.
-  Together together;
-  std::optional<TriedChange> last;
-  for (const Change& change : helpful) {
-    if (trial.fitting() > 0 || (last && last->fits)) break;
-    together.add(change);
-    if (!together.is_several()) continue;
-    if (auto sized = trial.size(together.change())) last = std::move(sized);
-  }
-  if (last) trial.note(*std::move(last));
+  if (trial.fitting() > 0) return std::move(trial).result();
+  helpful.insert(helpful.end(), useless_alone.begin(), useless_alone.end());
+  if (auto several = several_together(helpful, trial)) trial.note(*std::move(several));
   return std::move(trial).result();
 }
 

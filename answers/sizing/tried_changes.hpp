@@ -3,8 +3,9 @@
 //
 // Each change is sized as the question's own step is, at the smallest batch. First single changes,
 // cheapest first: those by which the same numbers are computed, then other number formats, then
-// another training. Where none of them does, one more at a time together. At most most_tries are
-// sized, so that the time of a check stays bounded.
+// another training. Where none of them does, one more at a time together until they fit, less those
+// that are then not needed; some are of use beside others alone. At most most_tries are sized, so
+// that the time of a check stays bounded.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace stowage {
 
-inline constexpr int most_tries = 20;
+inline constexpr int most_tries = 30;
 
 struct TriedChange {
   /// Settings by name, as they are typed: {"checkpoint", "all"}; "" of a flag.
@@ -32,7 +33,7 @@ struct TriedChanges {
   std::int64_t batch = 1;  ///< at which they were tried
   int tried = 0;           ///< with those that were of no use
   /// Single ones that take less than the step as it is, in their order. Where none of them fits,
-  /// the last is several together: the first that fit, or all.
+  /// the last is several together: as few as fit, or all.
   std::vector<TriedChange> changes;
 };
 

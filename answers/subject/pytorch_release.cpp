@@ -1,7 +1,6 @@
 #include "answers/subject/pytorch_release.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "answers/question/question_error.hpp"
 #include "estimator/adapt/written_attention.hpp"
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/model/operator_row.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/runtime/runtime_process.hpp"
@@ -39,12 +39,6 @@ bool shares_heads(const ModelGraph& model, const Operator& op) {
 
 Diagnostic release_note(std::string text) {
   return {.severity = Severity::note, .message = std::move(text)};
-}
-
-std::string joined(const std::vector<std::string>& changes) {
-  if (changes.size() < 2) return changes.empty() ? std::string() : changes.front();
-  const std::vector<std::string> first(changes.begin(), changes.end() - 1);
-  return fmt::format("{} and {}", fmt::join(first, ", "), changes.back());
 }
 
 /// "torch 2.13.1" of a recorded step's `written_by`.
@@ -146,7 +140,7 @@ Diagnostics notes_on_release(const PytorchRelease& release,
     return {
         release_note(fmt::format("as PyTorch {} runs the step, {}; all else is sized as PyTorch {} "
                                  "does it ({})",
-                                 version, joined(changes), to_string(newest_pytorch), page))};
+                                 version, listed(changes), to_string(newest_pytorch), page))};
   }
   if (!release.is_asked) return {};
   if (release.version > newest_pytorch) {

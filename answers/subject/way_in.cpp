@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include "answers/question/shell_word.hpp"
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
@@ -76,9 +76,7 @@ constexpr std::string_view its_source =
 }  // namespace
 
 std::optional<std::string_view> kind_by_name(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(name);
   const auto found = std::ranges::find_if(
       named_kinds, [&](const NamedKind& known) { return lower.ends_with(known.ending); });
   return found == named_kinds.end() ? std::nullopt : std::optional(found->kind);

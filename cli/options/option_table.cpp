@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "cli/options/fine_tuning_options.hpp"
@@ -7,6 +6,7 @@
 #include "cli/options/option_records.hpp"
 #include "cli/options/serving_option_table.hpp"
 #include "cli/options/sharding_options.hpp"
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
@@ -23,13 +23,6 @@ const std::vector<OptionSpec>& all_options() {
     return all;
   }();
   return options;
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 bool is_choice(const OptionSpec& option, std::string_view value) {
@@ -65,10 +58,10 @@ std::string_view canonical_value(const OptionSpec& option, std::string_view valu
   if (option.type != OptionType::choice || is_choice(option, value)) return value;
   // "BF16", "PyTorch": a choice in another case.
   for (const std::string_view choice : option.choices) {
-    if (in_lower_case(choice) == in_lower_case(value)) return choice;
+    if (lower_case(choice) == lower_case(value)) return choice;
   }
   for (const auto& [word, meaning] : option.synonyms) {
-    if (word == in_lower_case(value)) return meaning;
+    if (word == lower_case(value)) return meaning;
   }
   return value;
 }

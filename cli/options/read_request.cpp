@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <initializer_list>
 
@@ -12,6 +11,7 @@
 #include "answers/question/version.hpp"
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
@@ -24,10 +24,7 @@ std::string first_positional(const Arguments& arguments) {
 // A file that is named as a picture and holds the text of one would open nowhere.
 std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
   const std::string output = text_or_empty(arguments, "output");
-  std::string extension = std::filesystem::path(output).extension().string();
-  std::ranges::transform(extension, extension.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
+  const std::string extension = lower_case(std::filesystem::path(output).extension().string());
   constexpr std::array<std::string_view, 7> pictures{".svg", ".png", ".pdf", ".ps",
                                                      ".jpg", ".gif", ".webp"};
   constexpr std::array<std::string_view, 5> texts{".html", ".json", ".yaml", ".yml", ".csv"};

@@ -1,7 +1,6 @@
 #include "estimator/adapt/quantised_base.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "estimator/adapt/graph_edit.hpp"
 #include "estimator/adapt/named_layers.hpp"
 #include "estimator/base/bytes.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/catalogue/fine_tuning_rows.hpp"
 #include "estimator/model/layer_match.hpp"
 #include "estimator/model/operator_row.hpp"
@@ -254,17 +254,13 @@ std::string count_words(const LayerFormats& formats) {
 /// "lm_head", "lm_head, gate and 2 others": the linear layers that keep their format.
 std::string kept_words(const ModelGraph& model) {
   constexpr std::size_t most_named = 3;
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const Operator& op : model.operators) {
-    const std::string_view name = last_part(op.name);
-    if (op.row->name != "linear" || std::find(names.begin(), names.end(), name) != names.end()) {
-      continue;
-    }
-    names.push_back(name);
+    std::string name(last_part(op.name));
+    if (op.row->name != "linear" || std::ranges::find(names, name) != names.end()) continue;
+    names.push_back(std::move(name));
   }
-  if (names.size() <= most_named) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} others", fmt::join(names.begin(), names.begin() + most_named, ", "),
-                     names.size() - most_named);
+  return listed(names, most_named);
 }
 
 Bytes bytes_of_weights(const ModelGraph& model) {

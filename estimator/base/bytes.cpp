@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "estimator/base/largest_memory.hpp"
+#include "estimator/base/name_match.hpp"
 #include "estimator/base/quantity.hpp"
 
 namespace stowage {
@@ -93,10 +94,8 @@ Result<Bytes> parse_bytes(std::string_view text) {
     return failure(fmt::format("'{}' is not a size", trimmed), "write 8GiB, 233MiB or 2GB");
   }
   const double value = quantity->number;
-  std::string unit(trim(quantity->rest));
-  const std::string written = unit;
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string written(trim(quantity->rest));
+  const std::string unit = lower_case(written);
   double factor = 1;  // of 0 alone, which needs no unit
   if (!unit.empty()) {
     const auto* const found = std::find_if(size_units.begin(), size_units.end(),

@@ -1,6 +1,7 @@
 #include "estimator/base/name_match.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cctype>
 
@@ -13,6 +14,12 @@ std::string folded_name(std::string_view name) {
     text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return text;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
 }
 
 bool has_words(std::string_view name, std::string_view filter) {
@@ -32,6 +39,16 @@ std::string alternatives(std::span<const std::string_view> words) {
     text += fmt::format("'{}'", words[i]);
   }
   return text;
+}
+
+std::string listed(const std::vector<std::string>& words, std::size_t most) {
+  if (words.empty()) return {};
+  const bool is_long = words.size() > most;
+  const std::size_t named = is_long ? most : words.size() - 1;
+  const std::span first(words.begin(), named);
+  if (is_long) return fmt::format("{} and {} others", fmt::join(first, ", "), words.size() - most);
+  if (first.empty()) return words.front();
+  return fmt::format("{} and {}", fmt::join(first, ", "), words.back());
 }
 
 }  // namespace stowage

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "estimator/base/name_match.hpp"
 #include "estimator/card/card_name.hpp"
 #include "estimator/card/card_rules.hpp"
 #include "estimator/text/field_reader.hpp"
@@ -163,10 +164,7 @@ void set_totals(Card& card, const MigTable& table, const MigProfile& profile) {
 }  // namespace
 
 std::optional<NamedSlice> named_slice(std::string_view request) {
-  std::string text;
-  for (const char c : request) {
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  const std::string text = lower_case(request);
   for (std::size_t begin = 0; begin < text.size(); ++begin) {
     if (!is_digit(text[begin]) || (begin > 0 && is_digit(text[begin - 1]))) continue;
     std::size_t end = begin;

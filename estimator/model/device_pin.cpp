@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <optional>
 #include <utility>
+
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
@@ -12,14 +13,6 @@ namespace {
 
 constexpr std::string_view class_prefix = "class:";
 constexpr std::string_view op_prefix = "op:";
-
-std::string lower_case(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    result.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-  }
-  return result;
-}
 
 // "/device:GPU:0", "cuda:0" and "gpu" are one.
 std::optional<PinnedSide> side_of(std::string_view word) {

@@ -8,20 +8,13 @@
 #include <set>
 
 #include "estimator/base/cure.hpp"
+#include "estimator/base/name_match.hpp"
 
 namespace stowage {
 
 namespace {
 
 constexpr std::int64_t largest_extent = 1'000'000'000;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return lower;
-}
 
 bool names_batch(std::string_view symbol) {
   const std::string name = lower_case(symbol);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "estimator/base/name_match.hpp"
 #include "estimator/onnx/checked_axes.hpp"
 #include "estimator/onnx/translation_rules.hpp"
 
@@ -22,11 +23,7 @@ std::string layer_name_of(const OnnxNode& node) {
   if (name.starts_with("node_")) name.remove_prefix(std::string_view("node_").size());
   while (name.starts_with('/')) name.remove_prefix(1);
   if (!name.empty()) return std::string(name);
-  std::string op = node.op;
-  std::ranges::transform(op, op.begin(), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return op;
+  return lower_case(node.op);
 }
 
 // Masks hold -inf, which descriptions cannot write; what softmax makes of the lowest number is 0

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <fstream>
 
+#include "estimator/base/name_match.hpp"
 #include "gpu_probe/driver/cuda_functions.hpp"
 #include "gpu_probe/driver/shared_library.hpp"
 
@@ -184,11 +184,6 @@ ProbedGpu read_gpu(const Nvml& nvml, NvmlDevice device) {
   gpu.processes = read_processes(nvml, device);
   read_instances(nvml, device, gpu);
   return gpu;
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 // Compares PCI addresses. NVML writes the domain with eight digits, CUDA with four.

@@ -2,7 +2,7 @@
 # Builds the fuzz targets and runs each for SECONDS (default 60): tests/fuzz/run.sh SECONDS [TARGET...]
 # Needs clang with its runtime (Debian: clang libclang-rt-dev). Seeds are the repository's own files;
 # what the fuzzer adds stays in build-fuzz/corpus. An input that fails is kept in build-fuzz/findings,
-# is named, and makes the exit status 1.
+# is named, and makes the exit status 1. As many targets run at once as there are processors.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
@@ -52,21 +52,37 @@ seeds() {
   esac
 }
 
-status=0
-for target in "${targets[@]}"; do
-  corpus=build-fuzz/corpus/$target
+fuzz() { # TARGET; prints when it has ended
+  local target=$1 corpus=build-fuzz/corpus/$1 log=build-fuzz/$1.log dictionary=() result=0 count
   mkdir -p "$corpus" "build-fuzz/findings/$target"
   seeds "$target" "$corpus"
-  dictionary=()
   [[ ! -f tests/fuzz/$target.dict ]] || dictionary=(-dict="tests/fuzz/$target.dict")
-  echo "== fuzz_$target, $seconds s, $(find "$corpus" -type f | wc -l) inputs to begin with"
-  if ! "build-fuzz/tests/fuzz/fuzz_$target" "${dictionary[@]}" -max_total_time="$seconds" \
-      -timeout=25 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -print_funcs=0 \
-      -artifact_prefix="build-fuzz/findings/$target/" "$corpus" >"build-fuzz/$target.log" 2>&1; then
-    status=1
-    echo "fuzz_$target FAILED:"
-    grep -aE 'ERROR|SUMMARY|Test unit written' "build-fuzz/$target.log" || tail -n 5 "build-fuzz/$target.log"
+  count=$(find "$corpus" -type f | wc -l)
+  "build-fuzz/tests/fuzz/fuzz_$target" "${dictionary[@]}" -max_total_time="$seconds" \
+    -timeout=25 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 -print_funcs=0 \
+    -artifact_prefix="build-fuzz/findings/$target/" "$corpus" >"$log" 2>&1 || result=1
+  {
+    echo "== fuzz_$target, $seconds s, $count inputs to begin with"
+    ((result == 0)) || {
+      echo "fuzz_$target FAILED:"
+      grep -aE 'ERROR|SUMMARY|Test unit written' "$log" || tail -n 5 "$log"
+    }
+    grep -aE 'stat::number_of_executed_units|stat::new_units_added' "$log" || true
+  } >"build-fuzz/$target.told"
+  cat "build-fuzz/$target.told"
+  return "$result"
+}
+
+status=0 running=0
+for target in "${targets[@]}"; do
+  if ((running == $(nproc))); then
+    wait -n || status=1
+    running=$((running - 1))
   fi
-  grep -aE 'stat::number_of_executed_units|stat::new_units_added' "build-fuzz/$target.log" || true
+  fuzz "$target" &
+  running=$((running + 1))
+done
+while ((running-- > 0)); do
+  wait -n || status=1
 done
 exit "$status"

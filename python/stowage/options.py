@@ -73,7 +73,8 @@ def check_capability(value: Any) -> None:
     """Raises StowageError unless the value is (major, minor)."""
     pair = value if isinstance(value, (tuple, list)) else ()
     if len(pair) != 2 or not is_count(pair[0], 0, 999) or not is_count(pair[1], 0, 9):
-        raise StowageError(f"compute_capability={value!r} is none", "(major, minor): (8, 6)")
+        raise StowageError(f"compute_capability={value!r} is not a compute capability",
+                           "write (major, minor): (8, 6)")
 
 
 def as_int(value: Any) -> Any:

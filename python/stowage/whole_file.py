@@ -46,7 +46,7 @@ def write_whole(path: StrPath, text: str) -> None:
         content = text.encode()
     except UnicodeEncodeError as error:
         raise StowageError(f"{path}: the text has half of a surrogate pair, "
-                           f"{text[error.start:error.end]}, which UTF-8 has not",
+                           f"{text[error.start:error.end]}, which UTF-8 cannot hold",
                            "nothing was written") from None
     try:
         if writes_into(path):

@@ -285,7 +285,7 @@ class CommandLine(CommandCase):
                       self.mistake("train.py", "--optimizer", "adam"))
 
     def test_values_that_are_none(self) -> None:
-        self.assertIn("invalid positive number value: '0'",
+        self.assertIn("'0' is not a whole number of at least 1",
                       self.mistake("net.py:build_model", "--batch", "0"))
         self.assertIn("invalid choice: 'fp8'",
                       self.mistake("net.py:build_model", "--precision", "fp8"))

@@ -247,7 +247,7 @@ the catalogue of layers lacks what this model runs:
     def test_a_loss_that_the_catalogue_lacks(self) -> None:
         with self.assertRaises(StowageError) as caught:
             text_of(nn.Linear(4, 4), 4, loss=lambda output, _: output.mean())
-        self.assertEqual(caught.exception.message, "the model's loss is none of the catalogue's")
+        self.assertEqual(caught.exception.message, "the catalogue does not have the model's loss")
 
     def test_a_file_is_written_whole_or_not_at_all(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.batch_axes import batch_axes_of
+from stowage.command_line.numbers import positive
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.shown import printable_line
@@ -45,16 +46,6 @@ def capability_of(text: str) -> tuple[int, int]:
 
 
 capability_of.__name__ = "compute capability"
-
-
-def positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-positive.__name__ = "positive number"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

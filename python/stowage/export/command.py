@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.batch_axes import batch_axes_of
+from stowage.command_line.numbers import positive
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
 from stowage.sources import SourceOptions, resolve
@@ -44,16 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", metavar="NAME", help="transformers: CausalLM, MaskedLM, ...")
     parser.add_argument("--loss", choices=LOSSES,
                         help="the loss of the output [the source's own, cross_entropy]")
-
-
-def positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least 1")
-    return number
 
 
 def loss_function(name: str) -> Callable[..., Any]:

@@ -71,7 +71,7 @@ def converted(source: Source,
                            + ", ".join(dict.fromkeys(captured.unexplained)))
     found = convert.convert(captured)
     if not found.losses:
-        raise StowageError("the model's loss is none of the catalogue's",
+        raise StowageError("the catalogue does not have the model's loss",
                            "choose one: --loss cross_entropy, mse, l1, bce or bce_with_logits")
     return found
 

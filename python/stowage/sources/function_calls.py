@@ -194,23 +194,18 @@ class FunctionCalls:
 def as_example(inputs: Any, target: Any, loss: Callable[..., Any] | None = None) -> Example:
     """The Example on "meta". A tensor that the inputs hold twice is one tensor there too."""
     import torch
-    from torch.utils._pytree import tree_map
 
-    made: dict[int, torch.Tensor] = {}
+    from stowage.training.weightless import on_device
 
-    def on_meta(value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
+    def on_meta(value: torch.Tensor) -> torch.Tensor:
         if value.layout is not torch.strided:
             raise StowageError(f"an input is a tensor of layout {value.layout}",
                                "sparse tensors are not recorded")
-        if id(value) not in made:
-            made[id(value)] = torch.empty_like(value, device="meta", requires_grad=False)
-        return made[id(value)]
+        return torch.empty_like(value, device="meta", requires_grad=False)
 
     if isinstance(inputs, Mapping):  # transformers' BatchEncoding is no dict
         inputs = dict(inputs)
-    inputs, target = tree_map(on_meta, (inputs, target))
+    inputs, target = on_device((inputs, target), on_meta)
     if isinstance(inputs, dict):
         return Example((), inputs, target, loss)
     return Example(tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {}, target, loss)

@@ -90,7 +90,8 @@ class Arguments(unittest.TestCase):
     def test_a_compute_capability_that_is_not_one(self) -> None:
         for value in (8.6, (math.nan, 0), (-1, 0), (8,), "8.6"):
             self.assertEqual(self.refusal(compute_capability=value),
-                             f"compute_capability={value!r} is not a compute capability\n  write (major, minor): (8, 6)")
+                             f"compute_capability={value!r} is not a compute capability\n"
+                             "  write (major, minor): (8, 6)")
 
     def test_batch_axes_that_are_none(self) -> None:
         for axes, axis in ((math.nan, "nan"), ([1.5], "1.5"), ("0", "'0'")):

@@ -240,8 +240,7 @@ void ExpertsLowering::weight_gradients(const TensorView& d_weights) {
   const TensorView d_logits = gradient("grad_logits", all, wide);
   const TensorView probabilities = lowering_.saved("probabilities");
   call(Kernel::softmax_backward, "backward.probabilities", {probabilities, scattered}, {d_logits},
-       {.temporaries = {
-            lowering_.new_temporary(softmax_product, softmax_backward_scratch(probabilities))}});
+       {.temporaries = {new_softmax_product(lowering_, probabilities)}});
   lowering_.give_input_gradient(1, d_logits);
 }
 

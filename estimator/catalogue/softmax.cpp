@@ -72,7 +72,7 @@ using BackwardScratch = std::vector<StorageId> (*)(OperatorLowering&, const Tens
 std::vector<StorageId> no_scratch(OperatorLowering&, const TensorView&) { return {}; }
 
 std::vector<StorageId> product_scratch(OperatorLowering& lowering, const TensorView& result) {
-  return {lowering.new_temporary(softmax_product, softmax_backward_scratch(result))};
+  return {new_softmax_product(lowering, result)};
 }
 
 template <BackwardScratch scratch>
@@ -139,7 +139,14 @@ OperatorRow rows::softmax() {
                      {.name = "upcast",
                       .type = AttributeType::boolean,
                       .doc = "of 16 bits the result is made and kept in float32, then converted",
-                      .default_value = false}},
+                      .default_value = false},
+                     {.name = "held",
+                      .type = AttributeType::choice,
+                      .doc = "of attention, in inference: variables hold queries, keys, values and "
+                             "the result until the module around it is done, or (layer) the result "
+                             "until the repeated layer is",
+                      .default_value = std::string("nothing"),
+                      .choices = {"nothing", "module", "layer"}}},
       .infer = infer_softmax,
       .lowering = {.stowage = {forward_softmax, backward_softmax<no_scratch>},
                    .pytorch = {forward_softmax, backward_softmax<product_scratch>, true}},

@@ -47,6 +47,8 @@ inline constexpr std::array<std::string_view, 2> embedding_gradient_arrays{"sort
 /// mul_Tensor there too). log_softmax's backward makes none.
 [[nodiscard]] Affine softmax_backward_scratch(const TensorView& result);
 inline constexpr std::string_view softmax_product = "grad_times_result";  ///< that tensor's name
+/// That tensor, for the operator's call of softmax_backward.
+[[nodiscard]] StorageId new_softmax_product(OperatorLowering& lowering, const TensorView& result);
 
 /// TensorTransformations.cu, roll_cuda: rolls one axis at a time, so that with several axes there
 /// is an intermediate tensor.

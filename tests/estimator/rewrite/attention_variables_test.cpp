@@ -79,14 +79,16 @@ TEST_CASE("the function holds queries, keys, values and weights until its module
 
 TEST_CASE("weights that are returned are held until the repeated layer has returned") {
   const StepGraph step = inference_of(attending("layer"));
-  CHECK(held_after(step, "layers.0.own.o") == "layers.0.own.k layers.0.own.q layers.0.own.v");
+  CHECK(held_after(step, "layers.0.own.o") ==
+        "layers.0.own.k layers.0.own.q layers.0.own.v layers.0.own.weights");
   CHECK(held_after(step, "layers.0.fc2") == "layers.0.own.weights");
 }
 
 TEST_CASE("a second attention's weights take the variable of the first ones'") {
   const StepGraph step = inference_of(attending("layer", true));
   CHECK(held_after(step, "layers.0.cross.o") ==
-        "layers.0.cross.k layers.0.cross.q layers.0.cross.v layers.0.own.o layers.0.own.weights");
+        "layers.0.cross.k layers.0.cross.q layers.0.cross.v layers.0.cross.weights "
+        "layers.0.own.o layers.0.own.weights");
   CHECK(held_after(step, "layers.0.fc2") == "layers.0.cross.weights");
 }
 

@@ -100,8 +100,8 @@ bool has_plain_softmax(std::string_view type) {
 }
 
 /// The version since which a type's layers have the weights of eager attention in a variable, by
-/// the wheels of 4.48, 4.53, 4.57, 5.0, 5.6, 5.10 and 5.17. Before, the functions return them only
-/// where they are asked for.
+/// the wheels of 4.48, 4.53, 4.57, 5.0, 5.6, 5.10, 5.14, 5.15 and 5.17. Before, they return them
+/// only where they are asked for.
 LibraryVersion returned_since(std::string_view type) {
   struct Row {
     std::string_view type;

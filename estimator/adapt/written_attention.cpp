@@ -167,11 +167,15 @@ class WritingOut {
     const auto value = repeated(attention, attention.inputs[2], "values");
     if (!value) return value;
     const double p = attention.attributes.real("dropout");
-    const bool wide = attention.attributes.text("written_out") == "wide";
+    const std::string& style = attention.attributes.text("written_out");
+    const bool wide = style == "wide";
+    const bool returned = wide || style == "scores";  // as transformers' functions return them
     return scores_of(attention, attention.inputs[0], *key)
         .and_then([&](TensorId scores) { return masked(attention, scores); })
         .and_then([&](TensorId scores) {
-          return put(attention, "weights", "softmax", {{"upcast", wide}}, {scores});
+          return put(attention, "weights", "softmax",
+                     {{"upcast", wide}, {"held", std::string(returned ? "layer" : "module")}},
+                     {scores});
         })
         .and_then([&](TensorId weights) -> Result<TensorId> {
           if (p == 0) return weights;

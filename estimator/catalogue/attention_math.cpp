@@ -235,6 +235,7 @@ AttentionOperands backward_math_attention(OperatorLowering& lowering) {
   lowering.emit(Kernel::softmax_backward, "backward.softmax", {lowering.saved("result"), d_weights},
                 {d_scores},
                 {.attributes = softmax_attributes(2, false),
+                 .temporaries = {new_softmax_product(lowering, lowering.saved("result"))},
                  .flops = element_count(d_scores.shape) * Affine(attention_softmax_flops)});
   AttentionOperands result;
   if (lowering.input_count() > 3 && lowering.input_needs_gradient(3)) {

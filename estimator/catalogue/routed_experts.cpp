@@ -13,6 +13,7 @@
 
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -237,8 +238,9 @@ void ExpertsLowering::weight_gradients(const TensorView& d_weights) {
   call(Kernel::custom_backward, "backward.choice", {zeros, d, lowering_.saved("experts")},
        {scattered});
   const TensorView d_logits = gradient("grad_logits", all, wide);
-  call(Kernel::softmax_backward, "backward.probabilities",
-       {lowering_.saved("probabilities"), scattered}, {d_logits});
+  const TensorView probabilities = lowering_.saved("probabilities");
+  call(Kernel::softmax_backward, "backward.probabilities", {probabilities, scattered}, {d_logits},
+       {.temporaries = {new_softmax_product(lowering_, probabilities)}});
   lowering_.give_input_gradient(1, d_logits);
 }
 

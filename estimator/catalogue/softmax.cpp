@@ -4,6 +4,7 @@
 #include "estimator/catalogue/argument_view.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
 namespace stowage {
@@ -64,6 +65,17 @@ void forward_wide_softmax(OperatorLowering& lowering) {
                 {.holds = {lowering.input().storage}});
 }
 
+/// What the kernel of softmax's backward makes besides its result: PyTorch's a product, ours
+/// nothing.
+using BackwardScratch = std::vector<StorageId> (*)(OperatorLowering&, const TensorView& result);
+
+std::vector<StorageId> no_scratch(OperatorLowering&, const TensorView&) { return {}; }
+
+std::vector<StorageId> product_scratch(OperatorLowering& lowering, const TensorView& result) {
+  return {new_softmax_product(lowering, result)};
+}
+
+template <BackwardScratch scratch>
 void backward_wide_softmax(OperatorLowering& lowering) {
   lowering.hold_by_hand();
   const TensorView y = lowering.saved("result");
@@ -77,6 +89,7 @@ void backward_wide_softmax(OperatorLowering& lowering) {
   const TensorView dx = made("grad_input.wide", y.type);
   lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
                 {.attributes = own_softmax_attributes(lowering),
+                 .temporaries = scratch(lowering, y),
                  .flops = element_count(dx.shape) * Affine(softmax_flops_per_element)});
   const TensorView narrow = made("grad_input", lowering.input().type);
   lowering.emit(Kernel::cast, "backward.narrow", {dx}, {narrow});
@@ -94,8 +107,9 @@ void forward_softmax(OperatorLowering& lowering) {
   lowering.save("result", y);
 }
 
+template <BackwardScratch scratch>
 void backward_softmax(OperatorLowering& lowering) {
-  if (widens(lowering)) return backward_wide_softmax(lowering);
+  if (widens(lowering)) return backward_wide_softmax<scratch>(lowering);
   lowering.hold_by_hand();  // a conversion was a node of its own
   const TensorView y = lowering.saved("result");
   const TensorView dy = argument_view(lowering, Kernel::softmax_backward, 1,
@@ -106,6 +120,7 @@ void backward_softmax(OperatorLowering& lowering) {
                           StorageClass::activation_gradient);
   lowering.emit(Kernel::softmax_backward, "backward", {y, dy}, {dx},
                 {.attributes = own_softmax_attributes(lowering),
+                 .temporaries = scratch(lowering, y),
                  .holds = {lowering.output_gradient().storage},
                  .flops = element_count(dx.shape) * Affine(softmax_flops_per_element)});
   lowering.give_input_gradient(0, dx);
@@ -124,10 +139,17 @@ OperatorRow rows::softmax() {
                      {.name = "upcast",
                       .type = AttributeType::boolean,
                       .doc = "of 16 bits the result is made and kept in float32, then converted",
-                      .default_value = false}},
+                      .default_value = false},
+                     {.name = "held",
+                      .type = AttributeType::choice,
+                      .doc = "of attention, in inference: variables hold queries, keys, values and "
+                             "the result until the module around it is done, or (layer) the result "
+                             "until the repeated layer is",
+                      .default_value = std::string("nothing"),
+                      .choices = {"nothing", "module", "layer"}}},
       .infer = infer_softmax,
-      .lowering = {.stowage = {forward_softmax, backward_softmax},
-                   .pytorch = {forward_softmax, backward_softmax, true}},
+      .lowering = {.stowage = {forward_softmax, backward_softmax<no_scratch>},
+                   .pytorch = {forward_softmax, backward_softmax<product_scratch>, true}},
       .autocast = AutocastClass::float32};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace stowage {
@@ -98,6 +99,45 @@ bool has_plain_softmax(std::string_view type) {
   return false;
 }
 
+/// The version since which a type's layers have the weights of eager attention in a variable, by
+/// the wheels of 4.48, 4.53, 4.57, 5.0, 5.6, 5.10, 5.14, 5.15 and 5.17. Before, they return them
+/// only where they are asked for.
+LibraryVersion returned_since(std::string_view type) {
+  struct Row {
+    std::string_view type;
+    LibraryVersion since;
+  };
+  constexpr std::array rows{Row{"gpt2", {4, 53}},
+                            Row{"gpt_neox", {4, 53}},
+                            Row{"bart", {4, 53}},
+                            Row{"whisper", {4, 53}},
+                            Row{"bert", {4, 57}},
+                            Row{"roberta", {4, 57}},
+                            Row{"xlm-roberta", {4, 57}},
+                            Row{"camembert", {4, 57}},
+                            Row{"electra", {4, 57}},
+                            Row{"falcon", {4, 57}},
+                            Row{"distilbert", {5, 0}},
+                            Row{"stablelm", {5, 0}},
+                            Row{"clip", {5, 0}},
+                            Row{"clip_text_model", {5, 0}},
+                            Row{"clip_vision_model", {5, 0}},
+                            Row{"opt", {5, 6}},
+                            Row{"vit", {5, 10}},
+                            Row{"swin", {5, 10}},
+                            Row{"t5", {5, 15}}};
+  const auto row = std::ranges::find(rows, type, &Row::type);
+  return row == rows.end() ? LibraryVersion{4, 48} : row->since;
+}
+
+}  // namespace
+
+std::string_view held_weights(const Network& network) {
+  return network.version >= returned_since(network.config.type()) ? "layer" : "module";
+}
+
+namespace {
+
 double scale_of(const AttentionCall& call) {
   return call.scale > 0 ? call.scale : 1 / std::sqrt(static_cast<double>(call.width));
 }
@@ -120,7 +160,8 @@ Lines eager_lines(const AttentionCall& call) {
     add(fmt::format("add: {{name: masked, from: [{}, {}]}}", call.softcap > 0 ? "raised" : "scaled",
                     call.mask));
   }
-  add(call.wide_softmax ? "softmax: {name: weights, upcast: true}" : "softmax: {name: weights}");
+  add(fmt::format("softmax: {{name: weights{}, held: {}}}",
+                  call.wide_softmax ? ", upcast: true" : "", call.held));
   if (call.dropout > 0) add(fmt::format("dropout: {{name: kept, p: {}}}", call.dropout));
   add(fmt::format("matmul: {{name: attention, from: [{}, values_repeated]}}",
                   call.dropout > 0 ? "kept" : "weights"));
@@ -156,6 +197,7 @@ Lines fused_lines(const AttentionCall& call) {
 Lines attention_lines(const Network& network, const AttentionCall& given) {
   AttentionCall call = given;
   call.wide_softmax = !has_plain_softmax(network.config.type());
+  call.held = held_weights(network);
   Lines lines =
       network.attention == AttentionFunction::eager ? eager_lines(call) : fused_lines(call);
   for (std::string& line : joined_heads(call.heads * call.width, call.queries)) {

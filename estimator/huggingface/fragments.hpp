@@ -37,6 +37,9 @@ struct AttentionCall {
   double softcap = 0;
   /// Eager: softmax in float32; attention_lines sets it by the model type.
   bool wide_softmax = false;
+  /// Eager: how long the softmax's result is held in inference; attention_lines sets it by the
+  /// version.
+  std::string_view held = "module";
   /// The layer with the mask, if there is one. sdpa: booleans, used where the condition `masked`
   /// holds; eager: numbers, always added.
   std::string mask = {};
@@ -44,6 +47,8 @@ struct AttentionCall {
   std::string window = {};  ///< number of keys that a query sees, an expression; empty: all
   std::string queries = "seq", keys = "seq";  ///< lengths
 };
+/// How long eager attention's weights are held in inference (the attribute `held` of softmax).
+[[nodiscard]] std::string_view held_weights(const Network& network);
 /// The last layer has the shape [batch, queries, heads * width], which the output projection reads.
 [[nodiscard]] Lines attention_lines(const Network& network, const AttentionCall& call);
 

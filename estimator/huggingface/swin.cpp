@@ -99,7 +99,8 @@ void add_swin_attention(Network& network, const SwinKeys& keys, const SwinStageS
     layers.add(fmt::format("scale: {{name: scaled, factor: {:.17g}}}",
                            1 / std::sqrt(static_cast<double>(width))));
     layers.add(fmt::format("add: {{name: masked, from: [scaled, {}]}}", mask));
-    layers.add("softmax: {name: weights, upcast: true}");
+    layers.add(
+        fmt::format("softmax: {{name: weights, upcast: true, held: {}}}", held_weights(network)));
     layers.add(vision_drop("kept", keys.attention_dropout));
     layers.add("matmul: {name: attention, from: [kept, value]}");
   } else {

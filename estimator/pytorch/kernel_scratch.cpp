@@ -47,6 +47,13 @@ Affine safe_softmax_scratch(const Shape& scores) {
   return element_count(scores) * Affine(element_size(DataType::boolean));
 }
 
+Affine softmax_backward_scratch(const TensorView& result) { return byte_count(result); }
+
+StorageId new_softmax_product(OperatorLowering& lowering, const TensorView& result) {
+  return lowering.new_tensor(softmax_product, result.shape, result.type, StorageClass::workspace)
+      .storage;
+}
+
 Affine roll_scratch(std::size_t axes, const TensorView& result) {
   return axes < 2 ? Affine(0) : byte_count(result);
 }

@@ -42,6 +42,14 @@ inline constexpr std::array<std::string_view, 2> embedding_gradient_arrays{"sort
 /// _safe_softmax finds rows that are all minus infinity: one byte per score.
 [[nodiscard]] Affine safe_softmax_scratch(const Shape& scores);
 
+/// SoftMax.cu, softmax_backward_cuda_out: the kernel reads the product of the gradient and the
+/// softmax's result, a tensor of its own (`Tensor tmp = grad * output`; the wheels of 2.15 call
+/// mul_Tensor there too). log_softmax's backward makes none.
+[[nodiscard]] Affine softmax_backward_scratch(const TensorView& result);
+inline constexpr std::string_view softmax_product = "grad_times_result";  ///< that tensor's name
+/// That tensor, for the operator's call of softmax_backward.
+[[nodiscard]] StorageId new_softmax_product(OperatorLowering& lowering, const TensorView& result);
+
 /// TensorTransformations.cu, roll_cuda: rolls one axis at a time, so that with several axes there
 /// is an intermediate tensor.
 [[nodiscard]] Affine roll_scratch(std::size_t axes, const TensorView& result);

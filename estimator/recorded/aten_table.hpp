@@ -51,6 +51,7 @@ bool complete_embedding_backward(CallCompletion& completion);
 bool complete_index_put(CallCompletion& completion);
 bool complete_sort(CallCompletion& completion);
 bool complete_safe_softmax(CallCompletion& completion);
+bool complete_softmax_backward(CallCompletion& completion);
 bool complete_roll(CallCompletion& completion);
 bool complete_cudnn_rnn(CallCompletion& completion);
 bool complete_cudnn_rnn_backward(CallCompletion& completion);

@@ -1,4 +1,5 @@
 // Calls that are one kernel of ours, with its arguments in another order.
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "estimator/recorded/aten_table.hpp"
 
 namespace stowage {
@@ -6,7 +7,8 @@ namespace stowage {
 namespace {
 
 /// Emits `kernel` over the arguments that the row names.
-bool emit_plain(CallCompletion& completion, const AtenRow& row, Kernel kernel) {
+bool emit_plain(CallCompletion& completion, const AtenRow& row, Kernel kernel,
+                std::vector<StorageId> temporaries = {}) {
   const AtenCall& call = completion.call();
   std::vector<TensorView> given;
   std::string_view names = row.arguments;
@@ -23,7 +25,8 @@ bool emit_plain(CallCompletion& completion, const AtenRow& row, Kernel kernel) {
     reads.push_back(completion.argument_view(kernel, reads.size(), view, leading));
   }
   const Affine flops = element_count(given.front().shape) * Affine(row.flops);
-  completion.emit(kernel, {}, std::move(reads), call.node().writes, {.flops = flops});
+  completion.emit(kernel, {}, std::move(reads), call.node().writes,
+                  {.flops = flops, .temporaries = std::move(temporaries)});
   return true;
 }
 
@@ -32,6 +35,13 @@ bool emit_plain(CallCompletion& completion, const AtenRow& row, Kernel kernel) {
 bool complete_plain(CallCompletion& completion) {
   const AtenRow& row = *find_aten(kernel_name(completion.call().node()));
   return emit_plain(completion, row, row.kernel);
+}
+
+bool complete_softmax_backward(CallCompletion& completion) {
+  const AtenRow& row = *find_aten(kernel_name(completion.call().node()));
+  const TensorView& result = completion.call().tensor("output");
+  return emit_plain(completion, row, row.kernel,
+                    completion.scratch(softmax_product, softmax_backward_scratch(result)));
 }
 
 bool complete_batch_norm(CallCompletion& completion) {

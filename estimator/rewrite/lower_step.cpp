@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "estimator/model/operator_row.hpp"
+#include "estimator/rewrite/attention_variables.hpp"
 #include "estimator/rewrite/cast_output.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/early_updates.hpp"
@@ -93,7 +94,7 @@ Result<StepGraph> lower_step(const ModelGraph& model, const LoweringSettings& se
   return lower(model, one)
       .map([&](StepGraph&& step) {
         if (is_served_in_blocks(model)) return std::move(step);
-        return with_module_inputs(std::move(step), model);
+        return with_attention_variables(with_module_inputs(std::move(step), model), model);
       })
       .and_then([&](StepGraph&& step) {
         step.settings.early_updates = false;

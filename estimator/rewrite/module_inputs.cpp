@@ -40,12 +40,6 @@ std::vector<std::int32_t> first_writers(const StepGraph& step) {
   return made;
 }
 
-bool touches(const KernelNode& node, StorageId id) {
-  const auto is_of = [&](const TensorView& view) { return view.storage == id; };
-  return std::ranges::any_of(node.reads, is_of) || std::ranges::any_of(node.writes, is_of) ||
-         std::ranges::find(node.holds, id) != node.holds.end();
-}
-
 class Calls {
  public:
   Calls(StepGraph& step, const ModelGraph& model)
@@ -90,7 +84,7 @@ class Calls {
     for (; open_.size() > kept; open_.pop_back()) {
       KernelNode& node = step_.nodes[static_cast<std::size_t>(last)];
       for (const StorageId id : open_.back().arguments) {
-        if (!touches(node, id)) node.holds.push_back(id);
+        hold_in(node, id);
       }
     }
   }
@@ -102,6 +96,14 @@ class Calls {
 };
 
 }  // namespace
+
+void hold_in(KernelNode& node, StorageId id) {
+  const auto is_of = [&](const TensorView& view) { return view.storage == id; };
+  const bool touched = std::ranges::any_of(node.reads, is_of) ||
+                       std::ranges::any_of(node.writes, is_of) ||
+                       std::ranges::find(node.holds, id) != node.holds.end();
+  if (!touched) node.holds.push_back(id);
+}
 
 StepGraph with_module_inputs(StepGraph step, const ModelGraph& model) {
   const bool holds = step.settings.mode == Mode::inference && step.kernel_set().frees_by_reference;

@@ -27,4 +27,7 @@ namespace stowage {
 /// its modules.
 [[nodiscard]] StepGraph with_module_inputs(StepGraph step, const ModelGraph& model);
 
+/// Adds the storage to the node's holds, unless the node reads, writes or holds it.
+void hold_in(KernelNode& node, StorageId id);
+
 }  // namespace stowage

@@ -103,6 +103,21 @@ TEST_CASE("what does not lie as a kernel reads it is copied within the call") {
   CHECK(copy.bytes == Affine(0, 4 * 24));
 }
 
+TEST_CASE("softmax's backward makes the product of the gradient and the result first") {
+  RawStep step;
+  const TensorView dy = step.given("dy", {batch_symbol, 4, 6}),
+                   y = step.given("y", {batch_symbol, 4, 6});
+  step.call("aten::_softmax_backward_data", "grad_output,output", {dy, y}, "0",
+            {step.made("dx", y.shape)});
+  const auto graph = completed(step);
+  REQUIRE(graph->nodes.size() == 1);
+  CHECK(graph->nodes[0].kernel == Kernel::softmax_backward);
+  REQUIRE(graph->nodes[0].temporaries.size() == 1);
+  const Storage& product = graph->storage(graph->nodes[0].temporaries[0]);
+  CHECK(product.name == "_softmax_backward_data.grad_times_result");
+  CHECK(product.bytes == Affine(0, 4 * 24));
+}
+
 TEST_CASE("the gradient of an embedding sorts its indices") {
   RawStep step;
   const TensorView dy = step.given("dy", {batch_symbol, 16, 32}),

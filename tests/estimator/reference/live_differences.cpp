@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "estimator/memory/step_memory.hpp"
+#include "estimator/pytorch/kernel_scratch.hpp"
 #include "tests/estimator/reference/differing_references.hpp"
 #include "tests/estimator/reference/held_variables.hpp"
 #include "tests/estimator/reference/known_differences.hpp"
@@ -164,6 +165,18 @@ bool leave_out(const InnerStorage& inner, const SizedStep& step, Bytes granulari
   return found;
 }
 
+/// As leave_out, of every softmax's backward, whose reference never sees the product.
+void leave_out_products(const SizedStep& step, Bytes granularity, std::vector<Bytes>& live) {
+  const std::vector<Touches> touches = storage_touches(*step.graph);
+  for (std::size_t s = 0; s < touches.size(); ++s) {
+    if (touches[s].empty() || !step.graph->storages[s].name.ends_with(softmax_product)) continue;
+    const Bytes bytes = round_up(step.bytes(StorageId::of(s)), granularity);
+    for (int i = touches[s].front(); i <= touches[s].back(); ++i) {
+      live[static_cast<std::size_t>(i)] = live[static_cast<std::size_t>(i)] - bytes;
+    }
+  }
+}
+
 /// The target is an input, there throughout: pictures here, in the reference a number each.
 bool replace_target_pictures(const ReferenceModel& reference, Bytes granularity,
                              std::vector<Bytes>& live) {
@@ -311,6 +324,7 @@ AccountedLive accounted_live(const ReferenceModel& reference, const SizedStep& s
       result.without_effect += fmt::format("{} returned; ", returned.layer);
     }
   }
+  leave_out_products(step, granularity, result.live);
   for (const InnerStorage& inner : inner_storages) {
     if (!concerns(inner.models, reference)) continue;
     const std::string kind = fmt::format("{} {}", reference.precision, to_string(reference.layout));

@@ -69,15 +69,15 @@ std::int64_t input_features(const ModelGraph& model, const Operator& op) {
   return model.tensor(op.inputs.front()).type.shape.back().constant;
 }
 
-/// The library leaves the layer as it is: torchao's int4 if rows are no whole number of groups,
-/// GPTQ and AWQ if there is one output, as the gate of a shared expert has.
+/// The library leaves the layer as it is: torchao by its sizes, GPTQ and AWQ if there is one
+/// output, as the gate of a shared expert has.
 bool is_left(const ModelGraph& model, const Operator& op, const BaseSettings& base) {
   if (base.format != BaseFormat::packed) return false;
   const PackedKind kind = base.packed.kind;
   const bool is_calibrated = kind == PackedKind::gptq || kind == PackedKind::awq ||
                              kind == PackedKind::awq_gemv || kind == PackedKind::awq_gemv_fast;
   if (is_calibrated && op.attributes.integer("features") == 1) return true;
-  return leaves_as_is(base.packed, input_features(model, op));
+  return leaves_as_is(base.packed, op.attributes.integer("features"), input_features(model, op));
 }
 
 Result<LayerFormats> formats_as_asked(const ModelGraph& model, const BaseSettings& base) {

@@ -19,12 +19,14 @@
 //   float8, inputs in float8
 //                   three copies of the inputs in float32 (_quantize_affine_float8), the inputs in
 //                   float8; one product (_scaled_mm)
+//   int4            the product of a fused kernel, and the bias added out of place (mslk)
 //   int4 in tiles   the inputs in bfloat16, padded to 1,024 (a copy even where there is nothing to
 //                   pad), the product in bfloat16
 //
 // Sources: quantization/quantize_/workflows/int8/int8_tensor.py, float8/float8_tensor.py,
-// int4/int4_tile_packed_to_4d_tensor.py, quantization/quant_primitives.py, kernel/intmm.py.
-// Measured: tests/reference/torchao_linear.py, and whole networks on an H200 (bench/ground_truth).
+// int4/int4_tensor.py, int4/int4_tile_packed_to_4d_tensor.py, quantization/quant_primitives.py,
+// kernel/intmm.py. Measured: tests/reference/torchao_linear.py, and whole networks on an H200
+// (bench/ground_truth).
 #pragma once
 
 #include "estimator/model/packed_layout.hpp"

@@ -73,8 +73,9 @@ std::string enumerated(QuantisationReader& data, std::string_view key) {
   return text;
 }
 
-PackedLayout tiled(const WeightLoader& loader, PackedLayout layout) {
-  layout.kind = PackedKind::int4_tiled;
+PackedLayout int4_of_torchao(const WeightLoader& loader, std::int64_t group, bool is_tiled) {
+  PackedLayout layout = int4_layout(group);
+  if (is_tiled) layout.kind = PackedKind::int4_tiled;
   layout.fused = loader.is_paged;
   return layout;
 }
@@ -105,10 +106,9 @@ BaseSettings float8_base(QuantisationReader& data, bool inputs) {
 /// Nullopt: the type is not sized.
 std::optional<BaseSettings> base_of(QuantisationReader& data, std::string_view type) {
   if (type == "Int4WeightOnlyConfig") {
-    PackedLayout layout = int4_layout(data.group_size("group_size", 128));
-    if (enumerated(data, "int4_packing_format") == "tile_packed_to_4d") {
-      layout = tiled(data.loader(), std::move(layout));
-    }
+    const bool is_tiled = enumerated(data, "int4_packing_format") == "tile_packed_to_4d";
+    PackedLayout layout =
+        int4_of_torchao(data.loader(), data.group_size("group_size", 128), is_tiled);
     BaseSettings base = packed_base(std::move(layout));
     base.trains_adapters = false;
     return base;
@@ -123,7 +123,7 @@ std::optional<BaseSettings> base_of(QuantisationReader& data, std::string_view t
 /// The words of transformers 4.
 std::optional<BaseSettings> base_of_word(QuantisationReader& reader, std::string_view word) {
   if (word == "int4_weight_only") {
-    PackedLayout layout = tiled(reader.loader(), int4_layout(128));
+    PackedLayout layout = int4_of_torchao(reader.loader(), 128, true);
     read_group_size(reader, reader.config().written("quant_type_kwargs"), layout);
     BaseSettings base = packed_base(std::move(layout));
     base.trains_adapters = false;

@@ -10,7 +10,6 @@
 
 #include "estimator/adapt/quantised_base.hpp"
 #include "estimator/memory/sized_step.hpp"
-#include "estimator/step/choose_step.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
 #include "tests/support/described_model.hpp"
 #include "tests/support/source_directory.hpp"
@@ -59,11 +58,13 @@ SizedStep sized_layer(const BaseSettings& base, Precision precision, std::int64_
                            "]}\nlayers:\n  - linear: {name: measured, features: 384, bias: " +
                            (bias ? "true" : "false") +
                            "}\n  - relu: {name: after}\n  - linear: {name: head, features: 16}\n";
-  auto model = with_quantised_base(testing::described(text, {.precision = precision}), base);
+  const auto plain = load_model(std::make_shared<const SourceText>(SourceText{"one.yaml", text}),
+                                {.precision = precision});
+  REQUIRE_MESSAGE(plain.has_value(), (plain ? "" : render(plain.error())));
+  const auto model = with_quantised_base(*plain, base);
   REQUIRE_MESSAGE(model.has_value(), (model ? "" : render(model.error())));
-  auto step = lower_step(*model, {.kernels = KernelSet::pytorch, .mode = Mode::inference});
-  REQUIRE_MESSAGE(step.has_value(), (step ? "" : render(step.error())));
-  const auto sized = size_storages(std::make_shared<const StepGraph>(*std::move(step)), batch);
+  const auto sized = size_storages(
+      testing::lowered(*model, {.kernels = KernelSet::pytorch, .mode = Mode::inference}), batch);
   REQUIRE(sized);
   return *sized;
 }

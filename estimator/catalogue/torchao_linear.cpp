@@ -101,7 +101,13 @@ class TorchaoForward {
   TensorView restored_int8() {
     TensorView values = step("forward.values", {weight()}, weight_shape(), type_);
     if (layout_.has_zero_points) {
-      values = step("forward.shifted", {values, table(1)}, weight_shape(), type_);
+      const TensorView shifted = made("forward.shifted", weight_shape(), type_);
+      const Affine zero_points =
+          element_count(table(1).shape) * Affine(element_size(type_));  // in the inputs' format
+      lowering_.emit(Kernel::custom_forward, "forward.shifted", {values, table(1)}, {shifted},
+                     {.temporaries = {lowering_.new_temporary("forward.zero_points", zero_points)},
+                      .flops = element_count(weight_shape())});
+      values = shifted;
     }
     const TensorView scaled =
         step("forward.scaled", {values, table(0)}, weight_shape(), DataType::float32);
@@ -153,13 +159,13 @@ class TorchaoForward {
 
   void multiply_int8() {
     const TensorView scales = made("forward.input_scales", input_scales(), DataType::float32);
+    const TensorView zero_points =
+        made("forward.input_zero_points", input_scales(), DataType::uint8);
     const TensorView rounded = made("forward.rounded", x_.shape, DataType::float32);
     const Affine inputs = element_count(x_.shape);
-    lowering_.emit(Kernel::custom_forward, "forward.rounded", {x_}, {rounded, scales},
+    lowering_.emit(Kernel::custom_forward, "forward.rounded", {x_}, {rounded, scales, zero_points},
                    {.temporaries = {lowering_.new_temporary("forward.scaled", inputs * Affine(4))},
                     .flops = inputs * Affine(4)});
-    const TensorView zero_points =
-        step("forward.input_zero_points", {scales}, input_scales(), DataType::uint8);
     const TensorView q = step("forward.quantised", {rounded}, x_.shape, DataType::uint8);
     std::vector<StorageId> holds{x_.storage, q.storage, scales.storage, zero_points.storage};
     const TensorView c = int32_product(q);
@@ -201,8 +207,11 @@ class TorchaoForward {
                        std::vector<StorageId>& holds) {
     const TensorView sums = step("forward.row_sums", {weight()}, {out_}, DataType::int64, holds);
     holds.push_back(sums.storage);
+    const TensorView wide_zeros =
+        step("forward.wide_zero_points", {zero_points}, input_scales(), DataType::float32, holds);
+    holds.push_back(wide_zeros.storage);
     const TensorView correction =
-        step("forward.correction", {zero_points, scales, sums}, result_, DataType::float32, holds);
+        step("forward.correction", {wide_zeros, scales, sums}, result_, DataType::float32, holds);
     holds.push_back(correction.storage);
     TensorView narrow = correction;
     if (!is_wide()) {

@@ -53,9 +53,9 @@ BaseSettings torchao_base(const std::string& config) {
 /// The inference of a layer "measured" of 384 features, of rows [batch, length].
 SizedStep sized_layer(const BaseSettings& base, Precision precision, std::int64_t in,
                       std::int64_t length, std::int64_t batch, bool bias) {
-  const std::string text = "model: one\ninputs: {x: [batch, " + std::to_string(length) + ", " +
-                           std::to_string(in) +
-                           "]}\nlayers:\n  - linear: {name: measured, features: 384, bias: " +
+  const std::string text = "model: one\ninputs: {x: {shape: [batch, " + std::to_string(length) +
+                           ", " + std::to_string(in) +
+                           "]}}\nlayers:\n  - linear: {name: measured, features: 384, bias: " +
                            (bias ? "true" : "false") +
                            "}\n  - relu: {name: after}\n  - linear: {name: head, features: 16}\n";
   const auto plain = load_model(std::make_shared<const SourceText>(SourceText{"one.yaml", text}),

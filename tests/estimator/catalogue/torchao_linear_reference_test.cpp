@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/adapt/quantised_base.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "tests/estimator/huggingface/described_config.hpp"
@@ -157,6 +158,43 @@ TEST_CASE("torchao's products are fused where a server with a paged cache runs t
   CHECK(fused(R"("Float8DynamicActivationFloat8WeightConfig", "_data": {"kernel_preference":
                  {"_type": "KernelPreference", "_data": "MSLK"}, "granularity":
                  {"_type": "PerRow"}})"));
+}
+
+TEST_CASE("adapters beside torchao's weights save each restored weight, and restore none again") {
+  const std::string text =
+      "model: one\ninputs: {x: {shape: [batch, 4, 64]}, t: {shape: [batch, 4]"
+      ", dtype: int64}}\nlayers:\n  - linear: {name: first, features: 96}\n"
+      "  - linear: {name: second, features: 128}\n"
+      "  - linear: {name: head, features: 16}\n"
+      "  - transpose: {axes: [0, 2, 1]}\n"
+      "loss: {cross_entropy: {from: [transpose_1, t]}}\n";
+  for (const char* config : {"int8", "int8 group 32", "float8", "float8 group 32"}) {
+    CAPTURE(config);
+    auto stored = std::make_shared<CheckpointFormats>();
+    stored->groups.push_back({.targets = {{.kind = LayerRule::Kind::linear}},
+                              .base = torchao_base(torchao_configs.at(config))});
+    ModelOptions options{.precision = Precision::bf16, .fine_tuning = {}};
+    options.fine_tuning.lora = "r=2,targets=first+second";
+    options.stored = stored;
+    const auto model =
+        load_adapted(std::make_shared<const SourceText>(SourceText{"one.yaml", text}), options);
+    REQUIRE_MESSAGE(model.has_value(), (model ? "" : render(model.error())));
+    const auto step =
+        testing::lowered(*model, {.kernels = KernelSet::pytorch, .mode = Mode::train});
+    // The first layer's input needs no gradient.
+    std::vector<std::string> restored;
+    for (const SavedTensor& saved : step->saved) {
+      if (saved.role == "restored") {
+        restored.push_back(step->storage(saved.storage).name + " " +
+                           step->storage(saved.storage).bytes.to_string());
+      }
+    }
+    CHECK(restored ==
+          std::vector<std::string>{"second.forward.weight " + std::to_string(96 * 128 * 2)});
+    CHECK(std::none_of(step->nodes.begin(), step->nodes.end(), [](const KernelNode& node) {
+      return node.name.ends_with(".backward.restore");
+    }));
+  }
 }
 
 TEST_CASE("no adapters are trained beside torchao's quantised inputs") {

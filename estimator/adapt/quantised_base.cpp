@@ -69,15 +69,15 @@ std::int64_t input_features(const ModelGraph& model, const Operator& op) {
   return model.tensor(op.inputs.front()).type.shape.back().constant;
 }
 
-/// The library leaves the layer as it is: torchao's int4 if rows are no whole number of groups,
-/// GPTQ and AWQ if there is one output, as the gate of a shared expert has.
+/// The library leaves the layer as it is: torchao by its sizes, GPTQ and AWQ if there is one
+/// output, as the gate of a shared expert has.
 bool is_left(const ModelGraph& model, const Operator& op, const BaseSettings& base) {
   if (base.format != BaseFormat::packed) return false;
   const PackedKind kind = base.packed.kind;
   const bool is_calibrated = kind == PackedKind::gptq || kind == PackedKind::awq ||
                              kind == PackedKind::awq_gemv || kind == PackedKind::awq_gemv_fast;
   if (is_calibrated && op.attributes.integer("features") == 1) return true;
-  return leaves_as_is(base.packed, input_features(model, op));
+  return leaves_as_is(base.packed, op.attributes.integer("features"), input_features(model, op));
 }
 
 Result<LayerFormats> formats_as_asked(const ModelGraph& model, const BaseSettings& base) {
@@ -251,6 +251,18 @@ std::string count_words(const LayerFormats& formats) {
   return text;
 }
 
+/// What is not counted of these formats; empty: nothing.
+Diagnostics uncounted(const LayerFormats& formats) {
+  const bool has_int8 = std::any_of(formats.begin(), formats.end(), [](const BaseSettings* base) {
+    return base != nullptr && base->format == BaseFormat::int8;
+  });
+  if (!has_int8) return {};
+  return {{.severity = Severity::note,
+           .message = "not counted: columns of an int8 layer's input with a value of 6 or more "
+                      "(LLM.int8()'s outliers), which depend on the values; training keeps such a "
+                      "column beside the input, 2 bytes a row"}};
+}
+
 /// "lm_head", "lm_head, gate and 2 others": the linear layers that keep their format.
 std::string kept_words(const ModelGraph& model) {
   constexpr std::size_t most_named = 3;
@@ -323,6 +335,7 @@ Result<ModelGraph> with_quantised_base(ModelGraph model, const BaseSettings& bas
   auto made = with_formats(std::move(model), *formats, {});
   if (!made) return made;
   made->warnings.push_back({.severity = Severity::note, .message = count_words(*formats)});
+  for (Diagnostic& note : uncounted(*formats)) made->warnings.push_back(std::move(note));
   return made;
 }
 
@@ -344,6 +357,7 @@ Result<ModelGraph> with_checkpoint_formats(ModelGraph model, const CheckpointFor
            "as its quantization_config says: {}{}{}; {} of weights and their tables in all",
            count_words(formats), packed > 0 ? ", and the experts" : "",
            kept.empty() ? "" : "; not quantised: " + kept, format_bytes(bytes_of_weights(*made)))});
+  for (Diagnostic& note : uncounted(formats)) made->warnings.push_back(std::move(note));
   made->fine_tuning.base = base;
   return made;
 }

@@ -8,7 +8,7 @@
 //
 // Training: GPTQ and AWQ restore the weight in forward too, as GPTQModel's trainable kernel does
 // (TritonV2, QuantLinearFunction), and save nothing but the packed weight. fp8 restores it in
-// backward alone (transformers, FP8LinearFunction). torchao multiplies by the converted weight
+// backward alone (transformers, FP8LinearFunction). torchao multiplies by the restored weight
 // outside of an autograd function, so that it is saved.
 //
 // Backward: the weight in the input's format, and the product.
@@ -20,6 +20,7 @@
 
 #include "estimator/catalogue/fine_tuning_rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
+#include "estimator/catalogue/torchao_linear.hpp"
 #include "estimator/model/packed_layout.hpp"
 #include "estimator/step/operator_lowering.hpp"
 
@@ -71,13 +72,11 @@ class PackedLowering {
                Affine(lowering.attributes().integer("features"))) {}
 
   void forward() {
+    if (!restores_ && !layout_.fused) return forward_torchao(lowering_, layout_);
     const bool trained = lowering_.training() && lowering_.input_needs_gradient();
     const bool packs = layout_.kind != PackedKind::scaled;
-    const bool converts = layout_.kind == PackedKind::scaled && layout_.scale_name == "scale";
-    if (restores_ || !has_fused_product(layout_) || (trained && (packs || converts))) {
-      const TensorView w = restored("forward", Kernel::custom_forward);
-      multiply(w);
-      if (trained && converts && !restores_) lowering_.save("restored", w);
+    if (restores_ || !has_fused_product(layout_) || (trained && packs)) {
+      multiply(restored("forward", Kernel::custom_forward));
     } else {
       multiply_packed();
     }
@@ -217,7 +216,10 @@ std::vector<AttributeSpec> layout_attributes() {
           {.name = "scale_type", .type = text, .doc = "the scales' format"},
           {.name = "zero_points", .type = boolean, .doc = "has zero points"},
           {.name = "scalars", .type = integer, .doc = "further numbers"},
-          {.name = "quantised_inputs", .type = boolean, .doc = "inputs are quantised"}};
+          {.name = "quantised_inputs", .type = boolean, .doc = "inputs are quantised"},
+          {.name = "torchao", .type = text, .doc = "what a byte of torchao's layouts holds"},
+          {.name = "fused", .type = boolean, .doc = "the product is one kernel"},
+          {.name = "input_zero_points", .type = boolean, .doc = "inputs have zero points"}};
 }
 
 std::vector<AttributeSpec> with_layout(std::vector<AttributeSpec> own) {

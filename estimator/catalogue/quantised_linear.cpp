@@ -1,16 +1,19 @@
 // Linear layers of quantised weights, as bitsandbytes 0.50 and torchao 0.18 run them on a GPU.
 //
 //   4 bits   forward: the maxima (8 bits, then a sum with the offset), the weight in the input's
-//            format, a product (backends/cuda/ops.py, _dequant_linear_fallback, which runs past
-//            1,536 rows; fewer may run fused, without these temporaries). Backward: the same again,
-//            and the product (autograd/_functions.py, MatMul4Bit). Nothing is saved but the weight.
+//            format, a product (backends/cuda/ops.py, _dequant_linear_fallback). Up to 4 rows one
+//            fused kernel runs on every card, without these temporaries
+//            (_gemm_4bit_use_custom_cuda), if rows of the weight are whole blocks; up to 1,536 it
+//            depends on the card and the shape, and they are counted. Backward: the same again, and
+//            the product (autograd/_functions.py, MatMul4Bit). Nothing is saved but the weight.
 //   8 bits   forward: the input in float16 and as int8 with a scale a row, a product in int32, its
 //            scaling to float16, a conversion (MatMul8bitLt). Columns with outliers (6.0) depend on
 //            values, and none are counted. The node keeps the input as an attribute, which lives as
 //            long as the graph. Backward: the weight in the input's format, and the product.
-//   float8   forward: the weight in float32, times its scales, in the input's format, a product
-//            (quantize_/workflows/float8/float8_tensor.py); autograd saves that weight for
-//            backward.
+//   float8   forward: the weight in float32, times its scales, in the input's format, all three
+//            variables of one function; a product, and the bias out of place
+//            (quantize_/workflows/float8/float8_tensor.py); autograd saves the last of the three
+//            for backward.
 //
 // Our own kernels dequantise, then multiply, in forward and in backward.
 #include <fmt/format.h>
@@ -26,6 +29,8 @@ namespace {
 
 constexpr std::int64_t values_a_block = 64, maxima_a_block = 256;
 constexpr std::int64_t four_bit_code = 16, eight_bit_code = 256;
+/// bitsandbytes' _GEMM_4BIT_CUSTOM_FLOOR_M.
+constexpr std::int64_t always_fused_rows = 4;
 
 std::int64_t divided_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 
@@ -181,6 +186,21 @@ KernelNode& emit_linear(OperatorLowering& lowering, const TensorView& w) {
                        {.flops = product_flops(lowering)});
 }
 
+/// x w^T, and the bias is added out of place.
+void emit_unbiased_linear(OperatorLowering& lowering, const TensorView& w) {
+  if (!lowering.attributes().boolean("bias")) {
+    emit_linear(lowering, w);
+    return;
+  }
+  const TensorView x = lowering.contiguous(lowering.input(), "input.contiguous");
+  const TensorType& type = lowering.output_type();
+  const TensorView product = own_tensor(lowering, "forward.product", type.shape, type.type);
+  lowering.emit(Kernel::linear_forward, "forward.product", {x, w}, {product},
+                {.flops = product_flops(lowering)});
+  lowering.emit(Kernel::add, "forward", {product, lowering.parameter(1)}, {lowering.new_output()},
+                {.holds = {x.storage}, .flops = element_count(type.shape)});
+}
+
 /// dx = dy w, and the node holds the arriving gradient, and w, until it is done.
 void emit_input_gradient(OperatorLowering& lowering, const TensorView& w) {
   const TensorView dy = lowering.contiguous(lowering.output_gradient(), "grad.contiguous");
@@ -199,17 +219,26 @@ void forward_4bit(OperatorLowering& lowering) {
   lowering.save("weight", lowering.parameter(0));
 }
 
+/// Up to a few rows the product reads the packed weight, and what it would hold is not made.
+void fuse_few_rows(const OperatorLowering& lowering, KernelNode& product) {
+  if (lowering.input().shape.back().constant % values_a_block != 0) return;
+  product.attributes.set("fused_rows", always_fused_rows);
+}
+
 /// The offset is added out of place, and both are variables until the function returns.
 void forward_4bit_pytorch(OperatorLowering& lowering) {
-  if (!lowering.attributes().boolean("double_quant")) return forward_4bit(lowering);
   const TensorView scaled = maxima(lowering, "forward");
-  const TensorView absmax =
-      own_tensor(lowering, "forward.offset_absmax", scaled.shape, DataType::float32);
-  lowering.emit(Kernel::add, "forward.offset_absmax",
-                {scaled, lowering.parameter(first_state(lowering) + 4)}, {absmax},
-                {.flops = element_count(absmax.shape)});
+  const bool twice = lowering.attributes().boolean("double_quant");
+  TensorView absmax = scaled;
+  if (twice) {
+    absmax = own_tensor(lowering, "forward.offset_absmax", scaled.shape, DataType::float32);
+    lowering.emit(Kernel::add, "forward.offset_absmax",
+                  {scaled, lowering.parameter(first_state(lowering) + 4)}, {absmax},
+                  {.flops = element_count(absmax.shape)});
+  }
   KernelNode& product = emit_linear(lowering, dequantised_4bit(lowering, "forward", absmax));
-  product.holds.insert(product.holds.end(), {scaled.storage, absmax.storage});
+  if (twice) product.holds.insert(product.holds.end(), {scaled.storage, absmax.storage});
+  fuse_few_rows(lowering, product);
   lowering.save("weight", lowering.parameter(0));
 }
 
@@ -256,7 +285,7 @@ void forward_8bit_pytorch(OperatorLowering& lowering) {
     last = &lowering.emit(Kernel::cast, "forward", {scaled}, {lowering.new_output()},
                           {.holds = {product.storage}, .flops = element_count(y)});
   }
-  last->holds.insert(last->holds.end(), {q.storage, scales.storage});
+  last->holds.insert(last->holds.end(), {x.storage, q.storage, scales.storage});
   lowering.save("weight", lowering.parameter(0));
   lowering.keep_with_graph(x);
 }
@@ -284,21 +313,21 @@ void backward_float8_stowage(OperatorLowering& lowering) {
 
 void forward_float8_pytorch(OperatorLowering& lowering) {
   const Shape shape = weight_shape(lowering);
-  const Affine values = element_count(shape);
+  const Affine count = element_count(shape);
   const bool wide = lowering.input().type == DataType::float32;
+  const TensorView values = own_tensor(lowering, "forward.values", shape, DataType::float32);
+  lowering.emit(Kernel::custom_forward, "forward.values", {lowering.parameter(0)}, {values},
+                {.flops = count});
   TensorView w = own_tensor(lowering, "forward.scaled", shape, DataType::float32);
-  NodeExtras extras = with_attribute("encoding", std::string("float8"), values * Affine(2));
-  extras.temporaries = {lowering.new_temporary("forward.values", values * Affine(4))};
-  lowering.emit(Kernel::dequantize_rows, "forward.dequantise",
-                {lowering.parameter(0), lowering.parameter(first_state(lowering))}, {w},
-                std::move(extras));
+  lowering.emit(Kernel::multiply, "forward.scaled",
+                {values, lowering.parameter(first_state(lowering))}, {w}, {.flops = count});
   if (!wide) {
     const TensorView scaled = w;
-    w = lowering.new_tensor("forward.weight", shape, lowering.input().type,
-                            StorageClass::activation);
-    lowering.emit(Kernel::cast, "forward.weight", {scaled}, {w}, {.flops = values});
+    w = own_tensor(lowering, "forward.weight", shape, lowering.input().type);
+    lowering.emit(Kernel::cast, "forward.weight", {scaled}, {w},
+                  {.holds = {values.storage}, .flops = count});
   }
-  emit_linear(lowering, w);
+  emit_unbiased_linear(lowering, w);
   if (lowering.input_needs_gradient()) lowering.save("dequantised", w);
 }
 

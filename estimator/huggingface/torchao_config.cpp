@@ -1,6 +1,9 @@
 // `quantization_config` of torchao 0.18: {"quant_type": {"default": {"_type", "_data"}}}, as
 // transformers 5 writes it, or a word, as transformers 4 did ("int4_weight_only", whose weights
 // tinygemm's tiles held).
+//
+// Under transformers torchao's own Python code runs the products, operator by operator. A server
+// with a paged cache is taken to fuse them.
 #include <fmt/format.h>
 
 #include "estimator/huggingface/quantisation_reader.hpp"
@@ -9,13 +12,28 @@ namespace stowage {
 
 namespace {
 
-PackedLayout byte_layout(std::string name) {
+/// `inputs`: they are quantised to the same type.
+PackedLayout byte_layout(const WeightLoader& loader, TorchaoBytes bytes, bool inputs) {
+  const std::string_view type = bytes == TorchaoBytes::int8 ? "int8" : "float8";
   return {.kind = PackedKind::scaled,
-          .name = std::move(name),
+          .name = inputs ? fmt::format("torchao's {0} with inputs in {0}", type)
+                         : fmt::format("torchao's {}", type),
           .bits = 8,
           .block_columns = 0,
           .scale_name = "scale",
-          .scale_type = DataType::float32};
+          .scale_type = DataType::float32,
+          .inputs = inputs,
+          .torchao = bytes,
+          .fused = loader.is_paged};
+}
+
+/// No gradient comes through quantised inputs: rounding to int8 runs without autograd, and
+/// _scaled_mm has no derivative.
+BaseSettings byte_base(PackedLayout layout) {
+  const bool passes_gradients = !layout.inputs;
+  BaseSettings base = packed_base(std::move(layout));
+  base.trains_adapters = passes_gradients;
+  return base;
 }
 
 std::string type_name(const YamlNode& node) {
@@ -44,56 +62,75 @@ void read_granularity(QuantisationReader& data, PackedLayout& layout, bool is_pe
               "PerRow, PerTensor and PerGroup are sized");
 }
 
-bool is_tiled(const YamlNode* format) {
-  if (format == nullptr) return false;
-  const YamlNode* data = format->is_mapping() ? format->find("_data") : format;
-  return data != nullptr &&
-         (data->text == "TILE_PACKED_TO_4D" || data->text == "tile_packed_to_4d");
+/// A value of an enumeration, which is written as it is or as {"_type", "_data"}, in small letters.
+std::string enumerated(QuantisationReader& data, std::string_view key) {
+  const YamlNode* node = data.config().written(key);
+  if (node != nullptr && node->is_mapping()) node = node->find("_data");
+  std::string text = node != nullptr && node->is_scalar() ? node->text : std::string();
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter + 32);
+  }
+  return text;
+}
+
+PackedLayout int4_of_torchao(const WeightLoader& loader, std::int64_t group, bool is_tiled) {
+  PackedLayout layout = int4_layout(group);
+  if (is_tiled) layout.kind = PackedKind::int4_tiled;
+  layout.fused = loader.is_paged;
+  return layout;
+}
+
+BaseSettings int8_base(QuantisationReader& data, bool inputs) {
+  PackedLayout layout = byte_layout(data.loader(), TorchaoBytes::int8, inputs);
+  layout.has_zero_points = true;
+  layout.input_zero_points = inputs && enumerated(data, "act_mapping_type") == "asymmetric";
+  if (data.is_set("group_size")) layout.block_columns = data.group_size("group_size", 128);
+  read_granularity(data, layout, false);
+  return byte_base(std::move(layout));
+}
+
+BaseSettings float8_base(QuantisationReader& data, bool inputs) {
+  PackedLayout layout = byte_layout(data.loader(), TorchaoBytes::float8, inputs);
+  read_granularity(data, layout, inputs);
+  const std::string packing = enumerated(data, "packing_format");
+  if (!packing.empty() && packing != "plain") {
+    data.refuse("packing_format", fmt::format("torchao's float8 packed as '{}'", packing),
+                "the format PLAIN is sized");
+  }
+  // mslk's kernels, for inputs with a scale a row.
+  const bool by_rows = layout.block_rows != 0 && layout.block_columns == 0;
+  if (inputs && by_rows && enumerated(data, "kernel_preference") == "mslk") layout.fused = true;
+  return byte_base(std::move(layout));
 }
 
 /// Nullopt: the type is not sized.
 std::optional<BaseSettings> base_of(QuantisationReader& data, std::string_view type) {
   if (type == "Int4WeightOnlyConfig") {
-    PackedLayout layout = int4_layout(data.group_size("group_size", 128));
-    if (is_tiled(data.config().written("int4_packing_format"))) {
-      layout.kind = PackedKind::int4_tiled;
-    }
+    const bool is_tiled = enumerated(data, "int4_packing_format") == "tile_packed_to_4d";
+    PackedLayout layout =
+        int4_of_torchao(data.loader(), data.group_size("group_size", 128), is_tiled);
     BaseSettings base = packed_base(std::move(layout));
     base.trains_adapters = false;
     return base;
   }
-  if (type == "Int8WeightOnlyConfig" || type == "Int8DynamicActivationInt8WeightConfig") {
-    PackedLayout layout = byte_layout("torchao's int8");
-    layout.has_zero_points = true;
-    layout.inputs = type != "Int8WeightOnlyConfig";
-    if (data.is_set("group_size")) layout.block_columns = data.group_size("group_size", 128);
-    read_granularity(data, layout, false);
-    return packed_base(std::move(layout));
-  }
-  if (type == "Float8WeightOnlyConfig" || type == "Float8DynamicActivationFloat8WeightConfig") {
-    const bool weight_only = type == "Float8WeightOnlyConfig";
-    PackedLayout layout = byte_layout("torchao's float8");
-    layout.inputs = !weight_only;
-    read_granularity(data, layout, !weight_only);
-    return packed_base(std::move(layout));
-  }
+  if (type == "Int8WeightOnlyConfig") return int8_base(data, false);
+  if (type == "Int8DynamicActivationInt8WeightConfig") return int8_base(data, true);
+  if (type == "Float8WeightOnlyConfig") return float8_base(data, false);
+  if (type == "Float8DynamicActivationFloat8WeightConfig") return float8_base(data, true);
   return std::nullopt;
 }
 
 /// The words of transformers 4.
 std::optional<BaseSettings> base_of_word(QuantisationReader& reader, std::string_view word) {
   if (word == "int4_weight_only") {
-    PackedLayout layout = int4_layout(128);
-    layout.kind = PackedKind::int4_tiled;
+    PackedLayout layout = int4_of_torchao(reader.loader(), 128, true);
     read_group_size(reader, reader.config().written("quant_type_kwargs"), layout);
     BaseSettings base = packed_base(std::move(layout));
     base.trains_adapters = false;
     return base;
   }
   if (word == "int8_weight_only" || word == "int8_dynamic_activation_int8_weight") {
-    PackedLayout layout = byte_layout("torchao's int8");
-    layout.inputs = word != "int8_weight_only";
-    return packed_base(std::move(layout));
+    return byte_base(byte_layout(reader.loader(), TorchaoBytes::int8, word != "int8_weight_only"));
   }
   return std::nullopt;
 }

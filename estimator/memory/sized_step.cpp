@@ -11,6 +11,7 @@
 #include "estimator/base/cure.hpp"
 #include "estimator/base/largest_memory.hpp"
 #include "estimator/memory/partition.hpp"
+#include "estimator/memory/products_by_rows.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 #include "estimator/workspace/benchmark.hpp"
 #include "estimator/workspace/native_convolution.hpp"
@@ -151,10 +152,11 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   const StepGraph& step = *sized.graph;
   sized.storage_bytes.reserve(step.storages.size());
   std::int64_t total = 0;
-  const std::vector<bool> shared = shared_out(step);
+  const std::vector<bool> shared = shared_out(step), unmade = unmade_storages(step, batch);
   for (const Storage& storage : step.storages) {
     try {
-      const std::int64_t bytes = storage.bytes.at(batch);
+      const bool is_made = unmade.empty() || !unmade[sized.storage_bytes.size()];
+      const std::int64_t bytes = is_made ? storage.bytes.at(batch) : 0;
       if (bytes < 0) {
         return failure(fmt::format("batch {} makes '{}' ({}) smaller than nothing", batch,
                                    storage.name, to_string(storage.storage_class)),

@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 9> kind_names{
     "gptq",       "awq",    "awq_gemv",       "awq_gemv_fast", "int4",
     "int4_tiled", "scaled", "pack_quantized", "fp4_packed"};
 
+constexpr std::array<std::string_view, 3> torchao_names{"none", "int8", "float8"};
+
 constexpr std::array<std::string_view, 2> global_scale_names{"weight_global_scale",
                                                              "input_global_scale"};
 constexpr std::array<std::string_view, 2> input_scale_names{"input_scale", "input_zero_point"};
@@ -163,7 +165,11 @@ std::string size_refusal(const PackedLayout& layout, std::int64_t out, std::int6
   return {};
 }
 
-bool leaves_as_is(const PackedLayout& layout, std::int64_t in) {
+bool leaves_as_is(const PackedLayout& layout, std::int64_t out, std::int64_t in) {
+  constexpr std::int64_t float8_multiple = 16;  // _fp8_mm_compat
+  if (layout.torchao == TorchaoBytes::float8 && layout.inputs) {
+    return out % float8_multiple != 0 || in % float8_multiple != 0;
+  }
   const bool is_int4 = layout.kind == PackedKind::int4 || layout.kind == PackedKind::int4_tiled;
   return is_int4 && layout.block_columns > 0 && in % layout.block_columns != 0;
 }
@@ -202,6 +208,9 @@ void set_attributes(Attributes& attributes, const PackedLayout& layout) {
   attributes.set("zero_points", layout.has_zero_points);
   attributes.set("scalars", std::int64_t{layout.scalars});
   attributes.set("quantised_inputs", layout.inputs);
+  attributes.set("torchao", std::string(torchao_names[static_cast<std::size_t>(layout.torchao)]));
+  attributes.set("fused", layout.fused);
+  attributes.set("input_zero_points", layout.input_zero_points);
 }
 
 PackedLayout layout_of(const Attributes& attributes) {
@@ -218,6 +227,11 @@ PackedLayout layout_of(const Attributes& attributes) {
   layout.has_zero_points = attributes.boolean("zero_points");
   layout.scalars = static_cast<int>(attributes.integer("scalars"));
   layout.inputs = attributes.boolean("quantised_inputs");
+  const auto* const bytes =
+      std::find(torchao_names.begin(), torchao_names.end(), attributes.text("torchao"));
+  layout.torchao = static_cast<TorchaoBytes>(bytes - torchao_names.begin());
+  layout.fused = attributes.boolean("fused");
+  layout.input_zero_points = attributes.boolean("input_zero_points");
   return layout;
 }
 

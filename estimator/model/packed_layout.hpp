@@ -54,6 +54,9 @@ enum class PackedKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(PackedKind kind);
 
+/// What torchao's layouts of a byte a value hold (Int8Tensor, Float8Tensor).
+enum class TorchaoBytes : std::uint8_t { none, int8, float8 };
+
 struct PackedLayout {
   PackedKind kind = PackedKind::gptq;
   std::string name = "gptq";  ///< for messages: "GPTQ", "fp8 in blocks"
@@ -66,6 +69,11 @@ struct PackedLayout {
   bool has_zero_points = false;             ///< scaled, pack_quantized: asymmetric
   int scalars = 0;      ///< further float32 numbers: the scale of inputs, global scales
   bool inputs = false;  ///< inputs are quantised to 8 bits before the product
+  TorchaoBytes torchao = TorchaoBytes::none;
+  /// The product is a kernel of its own. Otherwise torchao's Python code runs it, operator by
+  /// operator (catalogue/torchao_linear.hpp).
+  bool fused = true;
+  bool input_zero_points = false;  ///< `inputs` of torchao's int8 are asymmetric
   bool operator==(const PackedLayout&) const = default;
 };
 
@@ -88,9 +96,9 @@ struct PackedTensor {
 /// Why the library has no such layer of this size; empty: it has.
 [[nodiscard]] std::string size_refusal(const PackedLayout& layout, std::int64_t out,
                                        std::int64_t in);
-/// Whether the library leaves a layer of this size as it is (torchao: rows that are no whole number
-/// of groups).
-[[nodiscard]] bool leaves_as_is(const PackedLayout& layout, std::int64_t in);
+/// Whether the library leaves a layer of this size as it is. torchao: int4 if rows are no whole
+/// number of groups, float8 with float8 inputs unless both sizes are multiples of 16.
+[[nodiscard]] bool leaves_as_is(const PackedLayout& layout, std::int64_t out, std::int64_t in);
 /// Whether libraries have a kernel that multiplies without restoring the weight first: not for
 /// GPTQ's 2 and 3 bits.
 [[nodiscard]] bool has_fused_product(const PackedLayout& layout);

@@ -85,7 +85,10 @@ class Float8Linear(torch.nn.Module):
         kept(self, "scale", empty(out, 1, dtype=torch.float32))
 
     def dequantised(self, dtype):
-        return (self.weight.to(torch.float32) * self.scale).to(dtype)
+        """_dequantize_affine_float8, whose variables live until it returns."""
+        values = self.weight.to(torch.float32)
+        scaled = values * self.scale
+        return scaled.to(dtype)
 
     def forward(self, x):
         return torch.nn.functional.linear(x, self.dequantised(x.dtype))

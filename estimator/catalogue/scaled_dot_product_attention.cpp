@@ -404,6 +404,12 @@ std::vector<AttributeSpec> attribute_list() {
            .doc = "fewer key and value heads: as they are (enable_gqa), or repeated (repeat_kv)",
            .default_value = std::string("native"),
            .choices = {"native", "repeat"}},
+          {.name = "one_query",
+           .type = AttributeType::choice,
+           .doc = "of fewer key and value heads, with a mask and a cache: a single query's heads "
+                  "become queries of the key heads (packed), or those are repeated",
+           .default_value = std::string("packed"),
+           .choices = {"packed", "repeat"}},
           {.name = "window",
            .type = AttributeType::integer,
            .doc = "the last so many keys that a query sees, itself among them, where the mask says "

@@ -175,6 +175,7 @@ Lines fused_lines(const AttentionCall& call) {
   if (!call.window.empty()) rest += fmt::format(", window: {}", call.window);
   if (call.wide_softmax) rest += ", written_out: wide";
   const bool grouped = call.heads != call.key_heads;
+  if (grouped && call.repeats_for_one_query) rest += ", one_query: repeat";
   const std::string inputs = fmt::format("{}, {}, {}", call.query, call.key, call.value);
   // transformers lets PyTorch handle grouped heads if there is no mask and heads are not wide.
   constexpr std::int64_t widest_grouped = 256;
@@ -198,6 +199,8 @@ Lines attention_lines(const Network& network, const AttentionCall& given) {
   AttentionCall call = given;
   call.wide_softmax = !has_plain_softmax(network.config.type());
   call.held = held_weights(network);
+  constexpr LibraryVersion packs_one_query{5, 23};  // integrations/sdpa_attention.py, pack_gqa
+  call.repeats_for_one_query = network.version < packs_one_query;
   Lines lines =
       network.attention == AttentionFunction::eager ? eager_lines(call) : fused_lines(call);
   for (std::string& line : joined_heads(call.heads * call.width, call.queries)) {

@@ -40,6 +40,9 @@ struct AttentionCall {
   /// Eager: how long the softmax's result is held in inference; attention_lines sets it by the
   /// version.
   std::string_view held = "module";
+  /// Fused: key heads are repeated for a single query with a mask, too; attention_lines sets it by
+  /// the version.
+  bool repeats_for_one_query = false;
   /// The layer with the mask, if there is one. sdpa: booleans, used where the condition `masked`
   /// holds; eager: numbers, always added.
   std::string mask = {};

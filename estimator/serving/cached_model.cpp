@@ -290,7 +290,7 @@ class CachedModel {
       editor_.keep(attention);
       return;
     }
-    if (sizes.tokens > 1) {
+    if (sizes.tokens > 1 || attention.attributes.text("one_query") == "repeat") {
       attention.attributes.set("grouped", std::string("repeat"));
       editor_.keep(attention);
       return;

@@ -253,6 +253,24 @@ TEST_CASE("the largest number of users fits, and one more does not") {
   CHECK(fits(found["recommended"].get<std::int64_t>()));
 }
 
+TEST_CASE(
+    "before transformers 5.23 a static cache's shared heads are repeated, a layer at a time") {
+  const auto decode = [](const char* cache, const char* version) {
+    return served({testing::source_path("/tests/hf/llama-3.2-1b/config.json"), "--mode",
+                   "inference", "--context-length", "2048", "--users", "8", "--cache", cache,
+                   "--set", std::string("transformers=") + version, "--precision", "bf16", "--gpu",
+                   "h200"})["decode"]["peak"]["tensor_bytes"]
+        .get<std::int64_t>();
+  };
+  // Keys and values of 8 users, 32 heads, 2048 tokens and 64 features of 2 bytes; what else lives
+  // at the peak is another layer's.
+  constexpr std::int64_t repeated = std::int64_t{2} * 8 * 32 * 2048 * 64 * 2, others = 2 << 20;
+  const std::int64_t more = decode("static", "5.22") - decode("static", "5.23");
+  CHECK(more <= repeated);
+  CHECK(more >= repeated - others);
+  CHECK(decode("dynamic", "5.22") == decode("dynamic", "5.23"));
+}
+
 TEST_CASE("the most users of a quantised cache fit, and one more does not") {
   const std::vector<std::string> model{"llama-3.2-1b", "--precision", "bf16",
                                        "--gpu",        "rtx3060",     "--context-length",

@@ -38,6 +38,7 @@ Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
   auto chosen = kernels_of_pass(pass, served);
   if (!chosen) return tl::unexpected(std::move(chosen.error()));
   chosen = step_of_release(*std::move(chosen), release.version, of_release->changes);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
   auto graph =
       lower_step(of_release->changed ? *of_release->changed : pass.model, chosen->lowering);
   if (!graph) return tl::unexpected(std::move(graph.error()));

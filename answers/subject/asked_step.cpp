@@ -160,6 +160,7 @@ Result<AskedStep> step_of_loaded_model(std::shared_ptr<const AskedModel> model,
     if (!of_release) return tl::unexpected(std::move(of_release.error()));
     changed = *std::move(of_release);
     chosen = step_of_release(*std::move(chosen), release.version, changed.changes);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
   }
   const ModelGraph& graph = changed.changed ? *changed.changed : model->graph;
   auto document = make_document(graph, *chosen, settings.runtime, model->options.seq, with);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -19,13 +20,25 @@ namespace stowage {
 namespace {
 
 // Sources: docs/pytorch-versions.md.
-constexpr ReleaseVersion first_fused_optimizer{1, 13};
 constexpr ReleaseVersion first_with_sdpa{2, 0};
 constexpr ReleaseVersion lists_by_default{2, 0};
 constexpr ReleaseVersion drops_gradients{2, 0};
 constexpr ReleaseVersion fused_takes_mask{2, 1};
 constexpr ReleaseVersion first_enable_gqa{2, 5};
 constexpr ReleaseVersion efficient_takes_groups{2, 14};
+
+/// What of torch.optim came after the oldest release that is modelled.
+struct OptimizerReleases {
+  std::string_view source;
+  ReleaseVersion first, first_fused;
+};
+constexpr std::array optimizer_releases{
+    OptimizerReleases{"torch.optim.Adam", {}, {1, 13}},
+    OptimizerReleases{"torch.optim.AdamW", {}, {2, 0}},
+    OptimizerReleases{"torch.optim.SGD", {}, {2, 3}},
+    OptimizerReleases{"torch.optim.Adagrad", {}, {2, 4}},
+    OptimizerReleases{"torch.optim.Adafactor", {2, 5}, {}},
+};
 
 constexpr std::string_view page = "docs/pytorch-versions.md";
 
@@ -51,6 +64,28 @@ std::optional<ReleaseVersion> recorded_release(const StepDocument& document) {
   const std::size_t minor = version.find('.');
   if (minor == std::string_view::npos) return std::nullopt;
   return parse_version(version.substr(0, version.find_first_not_of("0123456789", minor + 1)));
+}
+
+Result<void> check_optimizer(const OptimizerSettings& optimizer, const ReleaseVersion& pytorch) {
+  const OptimizerRow* const row = find_optimizer(optimizer.name);
+  if (row == nullptr) return {};
+  const auto* const found =
+      std::ranges::find(optimizer_releases, row->source, &OptimizerReleases::source);
+  if (found == optimizer_releases.end()) return {};
+  if (pytorch < found->first) {
+    return failure(
+        question_error(fmt::format("`optimizer` {}: PyTorch {} has no {}", row->name,
+                                   to_string(pytorch), row->source),
+                       fmt::format("{} was the first with it", to_string(found->first))));
+  }
+  if (pytorch < found->first_fused &&
+      implementation_of(optimizer) == OptimizerImplementation::fused) {
+    return failure(
+        question_error(fmt::format("`optimizer_implementation` fused: PyTorch {} has no fused {}",
+                                   to_string(pytorch), row->source),
+                       fmt::format("{} was the first with one", to_string(found->first_fused))));
+  }
+  return {};
 }
 
 }  // namespace
@@ -86,11 +121,14 @@ Result<ModelOfRelease> model_of_release(const ModelGraph& model, const ReleaseVe
   return result;
 }
 
-ChosenStep step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
-                           std::vector<std::string>& changes) {
+Result<ChosenStep> step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
+                                   std::vector<std::string>& changes) {
   LoweringSettings& settings = chosen.lowering;
   settings.efficient_takes_groups = pytorch >= efficient_takes_groups;
   if (settings.mode != Mode::train) return chosen;
+  if (auto there = check_optimizer(settings.optimizer, pytorch); !there) {
+    return tl::unexpected(std::move(there.error()));
+  }
   const OptimizerRow* const row = find_optimizer(settings.optimizer.name);
   const bool usual = settings.optimizer.implementation == OptimizerImplementation::usual;
   if (pytorch < lists_by_default && usual && row != nullptr && row->for_loop != nullptr &&
@@ -116,12 +154,6 @@ Result<void> check_release(const PytorchRelease& release, const StepQuestion& qu
     return failure(question_error(
         fmt::format("`pytorch_version` {} is not modelled", version),
         fmt::format("{} is the oldest that is ({})", to_string(oldest_pytorch), page)));
-  }
-  if (release.version < first_fused_optimizer &&
-      question.wishes.implementation == OptimizerImplementation::fused) {
-    return failure(question_error(
-        fmt::format("`optimizer_implementation` fused: PyTorch {} has no fused optimizer", version),
-        fmt::format("{} was the first with one", to_string(first_fused_optimizer))));
   }
   const bool expands =
       question.process.allocator && question.process.allocator->expandable_segments;

@@ -39,9 +39,10 @@ struct ModelOfRelease {
                                                       const ReleaseVersion& pytorch);
 
 /// The step's settings in that release: LoweringSettings::efficient_takes_groups, the optimizer's
-/// usual implementation, what zero_grad does. `changes`: added to, as above.
-[[nodiscard]] ChosenStep step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
-                                         std::vector<std::string>& changes);
+/// usual implementation, what zero_grad does. `changes`: added to, as above. Errors: the release
+/// lacks the optimizer, or its fused implementation.
+[[nodiscard]] Result<ChosenStep> step_of_release(ChosenStep chosen, const ReleaseVersion& pytorch,
+                                                 std::vector<std::string>& changes);
 
 /// An error if the release is older than any that is modelled, or lacks what the question asks for.
 [[nodiscard]] Result<void> check_release(const PytorchRelease& release,

@@ -117,19 +117,41 @@ TEST_CASE("between 2.0 and 2.5 shared heads are repeated, and no fused kernel ta
   CHECK(tensor_bytes_of(as("t5-small", "2.0", {})) > tensor_bytes_of(as("t5-small", "2.1", {})));
 }
 
+TEST_CASE("an optimizer, or its fused implementation, that came later is refused") {
+  struct Row {
+    const char *optimizer, *before, *first, *named;
+  };
+  for (const Row& row : {Row{"adam", "1.12", "1.13", "torch.optim.Adam"},
+                         Row{"adamw", "1.13", "2.0", "torch.optim.AdamW"},
+                         Row{"sgd", "2.2", "2.3", "torch.optim.SGD"},
+                         Row{"adagrad", "2.3", "2.4", "torch.optim.Adagrad"}}) {
+    const auto fused = [&](const char* version) {
+      return checked_as("mlp", {"--optimizer", row.optimizer, "--optimizer-implementation", "fused",
+                                "--pytorch-version", version});
+    };
+    CHECK(fused(row.before).exit_code == 2);
+    CHECK(fused(row.before).err ==
+          std::string("<command line>: error: --optimizer-implementation fused: PyTorch ") +
+              row.before + " has no fused " + row.named + "\n  " + row.first +
+              " was the first with one\n");
+    CHECK(fused(row.first).exit_code == 0);
+  }
+  const auto adafactor = [](const char* version) {
+    return checked_as("mlp", {"--optimizer", "adafactor", "--pytorch-version", version});
+  };
+  CHECK(adafactor("2.4").exit_code == 2);
+  CHECK(adafactor("2.4").err ==
+        "<command line>: error: --optimizer adafactor: PyTorch 2.4 has no torch.optim.Adafactor\n"
+        "  2.5 was the first with it\n");
+  CHECK(adafactor("2.5").exit_code == 0);
+}
+
 TEST_CASE("releases that are not modelled are refused or said") {
   const Outcome old = checked_as("mlp", {"--pytorch-version", "1.11"});
   CHECK(old.exit_code == 2);
   CHECK(old.err ==
         "<command line>: error: --pytorch-version 1.11 is not modelled\n"
         "  1.12 is the oldest that is (docs/pytorch-versions.md)\n");
-  const Outcome fused =
-      checked_as("mlp", {"--pytorch-version", "1.12", "--optimizer-implementation", "fused"});
-  CHECK(fused.exit_code == 2);
-  CHECK(fused.err ==
-        "<command line>: error: --optimizer-implementation fused: PyTorch 1.12 has no fused "
-        "optimizer\n"
-        "  1.13 was the first with one\n");
   const Outcome expands =
       checked_as("mlp", {"--pytorch-version", "2.0", "--alloc-conf", "expandable_segments:True"});
   CHECK(expands.exit_code == 2);

@@ -35,8 +35,8 @@ std::string text_of(const JsonValue& value, std::string_view what) {
     refuse(value, fmt::format("{} must be a text, not {}", what, value.describe()));
   }
   const std::string_view text = value.text();
-  if (text.size() > longest_name) {
-    refuse(value, fmt::format("{} is over {} bytes long", what, longest_name));
+  if (text.size() > longest_recorded_name) {
+    refuse(value, fmt::format("{} is over {} bytes long", what, longest_recorded_name));
   }
   const auto is_control = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -60,7 +60,7 @@ Affine affine_of(const JsonValue& value, std::string_view what) {
     refuse(value,
            fmt::format("{} must be a number or [constant, slope], not {}", what, value.describe()));
   }
-  Row row(value, what);
+  FieldRow row(value, what);
   const std::int64_t constant = integer_of(row.next("constant"), what, -largest_number);
   return {constant, integer_of(row.next("slope"), what, -largest_number)};
 }
@@ -110,24 +110,24 @@ void Members::finish() const {
   }
 }
 
-Row::Row(const JsonValue& list, std::string_view what)
+FieldRow::FieldRow(const JsonValue& list, std::string_view what)
     : list_(list), what_(what), at_(list.begin()), end_(list.end()) {
   expect(list, Kind::array, what);
 }
 
-JsonValue Row::next(std::string_view field) {
+JsonValue FieldRow::next(std::string_view field) {
   if (at_ == end_) refuse(list_, fmt::format("{} lacks its {}", what_, field));
   const JsonValue value = *at_;
   ++at_;
   return value;
 }
 
-std::optional<JsonValue> Row::next_if_any() {
+std::optional<JsonValue> FieldRow::next_if_any() {
   if (at_ == end_) return std::nullopt;
   return next("");
 }
 
-void Row::finish() {
+void FieldRow::finish() {
   if (!(at_ == end_)) refuse(*at_, fmt::format("{} has too many fields", what_));
 }
 

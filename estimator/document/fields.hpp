@@ -29,14 +29,14 @@ struct Refusal {
 
 /// Larger sizes and extents are refused, so that sums of them stay within 64 bits.
 inline constexpr std::int64_t largest_number = std::int64_t{1} << 60;
-inline constexpr std::size_t longest_name = 4096;  ///< bytes
+inline constexpr std::size_t longest_recorded_name = 4096;  ///< bytes
 
 // `what` names the value in messages: "a node's phase".
 [[nodiscard]] std::int64_t integer_of(const JsonValue& value, std::string_view what,
                                       std::int64_t least = 0, std::int64_t most = largest_number);
 [[nodiscard]] double real_of(const JsonValue& value, std::string_view what);
 [[nodiscard]] bool boolean_of(const JsonValue& value, std::string_view what);
-/// A text without control characters, of at most longest_name bytes.
+/// A text without control characters, of at most longest_recorded_name bytes.
 [[nodiscard]] std::string text_of(const JsonValue& value, std::string_view what);
 /// As text_of, and the text must not be empty.
 [[nodiscard]] std::string name_of(const JsonValue& value, std::string_view what);
@@ -77,9 +77,9 @@ class Members {
 };
 
 /// A list whose elements are fields in a fixed order.
-class Row {
+class FieldRow {
  public:
-  Row(const JsonValue& list, std::string_view what);
+  FieldRow(const JsonValue& list, std::string_view what);
   [[nodiscard]] JsonValue next(std::string_view field);
   /// None: there is no further element.
   [[nodiscard]] std::optional<JsonValue> next_if_any();

@@ -60,7 +60,7 @@ class GraphReader {
   void read_host_buffers(const JsonValue& list) {
     expect(list, JsonValue::Kind::array, "'host_buffers'");
     for (auto at = list.begin(); !(at == list.end()); ++at) {
-      Row row(*at, "a host buffer");
+      FieldRow row(*at, "a host buffer");
       HostBuffer buffer{.name = name_of(row.next("name"), "a host buffer's name")};
       buffer.bytes = integer_of(row.next("bytes"), "a host buffer's bytes");
       buffer.pinned = boolean_of(row.next("pinned"), "'pinned'");
@@ -88,7 +88,7 @@ class GraphReader {
   template <typename Id>
   static void range(const JsonValue& value, std::string_view what, std::int64_t all, Id& first,
                     Id& end) {
-    Row row(value, what);
+    FieldRow row(value, what);
     first = Id{static_cast<std::int32_t>(integer_of(row.next("first"), what, 0, all))};
     end = Id{static_cast<std::int32_t>(integer_of(row.next("end"), what, first.value, all))};
     row.finish();
@@ -114,7 +114,7 @@ class GraphReader {
     const JsonValue variables = members.required("variables");
     expect(variables, Kind::array, "'variables'");
     for (auto at = variables.begin(); !(at == variables.end()); ++at) {
-      Row row(*at, "a variable of the script");
+      FieldRow row(*at, "a variable of the script");
       ScriptVariable variable;
       variable.kind = choice_of(row.next("kind"), "a variable's kind", script_variable_kinds);
       variable.storage = storage_id(row.next("storage"));
@@ -126,7 +126,7 @@ class GraphReader {
   }
 
   GradientArrival arrival(const JsonValue& value) {
-    Row row(value, "a gradient's arrival");
+    FieldRow row(value, "a gradient's arrival");
     GradientArrival arrival;
     arrival.parameter = ParameterId{
         static_cast<std::int32_t>(integer_of(row.next("parameter"), "a parameter's number", 0,
@@ -142,7 +142,7 @@ class GraphReader {
   }
 
   static RepeatedRows repeated_rows(const JsonValue& value, std::size_t rows) {
-    Row row(value, "the repeated rows");
+    FieldRow row(value, "the repeated rows");
     const auto all = static_cast<std::int64_t>(rows);
     const std::int64_t first = integer_of(row.next("first"), "the first repeated row", 0, all);
     const std::int64_t count =
@@ -218,7 +218,7 @@ class GraphReader {
   }
 
   StorageRow storage(const JsonValue& value) {
-    Row row(value, "a storage");
+    FieldRow row(value, "a storage");
     StorageRow storage;
     storage.name = name_of(row.next("name"), "a storage's name");
     storage.storage_class = choice_of(row.next("class"), "a storage's class", storage_classes);
@@ -254,7 +254,7 @@ class GraphReader {
   }
 
   KernelNode node(const JsonValue& value) {
-    Row row(value, "a node");
+    FieldRow row(value, "a node");
     KernelNode node;
     node.name = name_of(row.next("name"), "a node's name");
     const JsonValue kernel = row.next("kernel");
@@ -335,7 +335,7 @@ class GraphReader {
                   Table (GraphReader::*read)(const JsonValue&)) {
     expect(list, Kind::array, "a list of exceptions");
     for (auto at = list.begin(); !(at == list.end()); ++at) {
-      Row row(*at, "an exception");
+      FieldRow row(*at, "an exception");
       const std::int64_t repetition =
           integer_of(row.next("repetition"), "an exception's repetition", 0, loop_.times - 1);
       const std::int64_t index =
@@ -359,7 +359,7 @@ class GraphReader {
   void read_saved(const JsonValue& list) {
     expect(list, Kind::array, "'saved'");
     for (auto at = list.begin(); !(at == list.end()); ++at) {
-      Row row(*at, "a saved tensor");
+      FieldRow row(*at, "a saved tensor");
       SavedTensor saved;
       saved.op = origin(row.next("origin"));
       saved.storage = storage_id(row.next("storage"));

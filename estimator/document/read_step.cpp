@@ -63,7 +63,7 @@ std::vector<RecomputedValue> recomputed_values_of(const JsonValue& list) {
   expect(list, Kind::array, "'recomputed'");
   std::vector<RecomputedValue> values;
   for (auto at = list.begin(); !(at == list.end()); ++at) {
-    Row row(*at, "a recomputed value");
+    FieldRow row(*at, "a recomputed value");
     RecomputedValue value{.value = name_of(row.next("name"), "a recomputed value's name")};
     if (const auto before = row.next_if_any()) value.before = name_of(*before, "a node's name");
     row.finish();
@@ -79,7 +79,7 @@ std::vector<NodeRun> order_of(const JsonValue& list) {
   expect(list, Kind::array, "'order'");
   std::vector<NodeRun> runs;
   for (auto at = list.begin(); !(at == list.end()); ++at) {
-    Row row(*at, "a run of nodes");
+    FieldRow row(*at, "a run of nodes");
     NodeRun run{.first = name_of(row.next("first node"), "a node's name")};
     const auto last = row.next_if_any();
     run.last = last ? name_of(*last, "a node's name") : run.first;
@@ -205,7 +205,7 @@ std::vector<Parameter> parameters_of(const JsonValue& list, const std::vector<Sh
   std::vector<Parameter> parameters;
   std::int64_t elements = 0;
   for (auto at = list.begin(); !(at == list.end()); ++at) {
-    Row row(*at, "a parameter");
+    FieldRow row(*at, "a parameter");
     Parameter parameter;
     parameter.name = name_of(row.next("name"), "a parameter's name");
     parameter.type.type = choice_of(row.next("type"), "a parameter's type", all_data_types);
@@ -253,7 +253,7 @@ void read_layers(const JsonValue& list, const std::vector<Shape>& shapes, StepDo
   expect(list, Kind::array, "'layers'");
   document.has_costs = list.size() > 0;
   for (auto at = list.begin(); !(at == list.end()); ++at) {
-    Row row(*at, "a layer");
+    FieldRow row(*at, "a layer");
     Layer layer;
     layer.name = text_of(row.next("name"), "a layer's name");
     layer.op = text_of(row.next("operator"), "a layer's operator");

@@ -46,7 +46,7 @@ Shape shape_of(const JsonValue& value) {
 }
 
 TensorView layout_of(const JsonValue& value, const std::vector<Shape>& shapes) {
-  Row row(value, "a layout");
+  FieldRow row(value, "a layout");
   TensorView view;
   view.type = choice_of(row.next("type"), "a layout's type", all_data_types);
   view.shape = tensor_shape(row.next("shape"), shapes);
@@ -102,7 +102,7 @@ AttributeValue attribute_of(const JsonValue& value, const std::vector<Shape>& sh
 ConvolutionCall convolution_of(const JsonValue& value, const std::vector<Shape>& shapes) {
   Members members(value, "a convolution");
   const auto tensor = [&](std::string_view name) {
-    Row row(members.required(name), "a convolution's tensor");
+    FieldRow row(members.required(name), "a convolution's tensor");
     TensorType type;
     type.type = choice_of(row.next("type"), "a convolution's type", all_data_types);
     type.shape = tensor_shape(row.next("shape"), shapes);
@@ -163,7 +163,7 @@ std::size_t index_of(const JsonValue& value, std::string_view what, std::size_t 
 
 std::vector<Origin> read_origins(const JsonValue& list) {
   return read_list(list, "'origins'", [](const JsonValue& value) {
-    Row row(value, "an origin");
+    FieldRow row(value, "an origin");
     Origin origin{.layer = text_of(row.next("layer"), "an origin's layer")};
     if (const auto place = row.next_if_any()) origin.place = text_of(*place, "an origin's place");
     row.finish();

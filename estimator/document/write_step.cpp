@@ -24,8 +24,8 @@ using step_text::written;
 /// escapes for control characters, and not over its longest text.
 std::string quoted_line(std::string_view text) {
   std::string line = printable_line(text);
-  if (line.size() > longest_name) {
-    std::size_t end = longest_name;
+  if (line.size() > longest_recorded_name) {
+    std::size_t end = longest_recorded_name;
     while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0U) == 0x80U) --end;
     line.resize(end);
   }

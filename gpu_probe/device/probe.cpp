@@ -13,8 +13,8 @@
 
 #include "estimator/card/software_stack.hpp"
 #include "gpu_probe/cudnn/session.hpp"
-#include "gpu_probe/device/host_limits.hpp"
 #include "gpu_probe/device/nvml.hpp"
+#include "gpu_probe/device/process_limits.hpp"
 
 namespace stowage {
 namespace {
@@ -67,7 +67,7 @@ ProbedHost probe_host() {
                   .cores = usable_cores(),
                   .memory = meminfo(memory, "MemTotal"),
                   .available = meminfo(memory, "MemAvailable")};
-  const HostLimits limits = host_limits();
+  const ProcessLimits limits = process_limits();
   if (limits.memory && *limits.memory < host.memory) {
     host.memory = *limits.memory;
     host.is_limited = true;

@@ -73,7 +73,7 @@ class NetworkBuilder {
     for (std::size_t i = 0; i < problem.items.size(); ++i) add_item(i);
   }
 
-  PricedNetwork run() && {
+  BoundNetwork run() && {
     choose_exponent();
     for (const RawArc& arc : raw_) {
       const Amount capacity = capacity_of(arc);
@@ -311,21 +311,21 @@ class NetworkBuilder {
   std::vector<Node> nodes_;                     // by step
   std::vector<RawArc> raw_;
   std::int64_t cost_cap_ = 0;
-  PricedNetwork result_;
+  BoundNetwork result_;
 };
 
 }  // namespace
 
-PricedNetwork priced_network(const BoundProblem& problem, const FixedSides& sides,
-                             const std::vector<MemoryPrice>& prices,
-                             const std::vector<PricedLimit>& limits) {
+BoundNetwork priced_network(const BoundProblem& problem, const FixedSides& sides,
+                            const std::vector<MemoryPrice>& prices,
+                            const std::vector<PricedLimit>& limits) {
   return NetworkBuilder(problem, sides, prices, limits).run();
 }
 
 std::optional<double> priced_bound(const BoundProblem& problem, const FixedSides& sides,
                                    const std::vector<MemoryPrice>& prices,
                                    const std::vector<PricedLimit>& limits, std::int64_t& work) {
-  const PricedNetwork priced = priced_network(problem, sides, prices, limits);
+  const BoundNetwork priced = priced_network(problem, sides, prices, limits);
   const std::optional<CutValue> cut = least_cut(priced.network, work);
   if (!cut) return std::nullopt;
   if (cut->infinite) return no_placement;

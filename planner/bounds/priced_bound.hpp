@@ -29,15 +29,15 @@ inline constexpr double no_placement = std::numeric_limits<double>::infinity();
 
 /// A network and a constant that is added to its cut, in units of 2^-exponent of the problem's
 /// costs.
-struct PricedNetwork {
+struct BoundNetwork {
   CutNetwork network;
   __extension__ __int128 constant = 0;
   int exponent = 0;
 };
 /// Preconditions: as priced_bound's.
-[[nodiscard]] PricedNetwork priced_network(const BoundProblem& problem, const FixedSides& sides,
-                                           const std::vector<MemoryPrice>& prices,
-                                           const std::vector<PricedLimit>& limits);
+[[nodiscard]] BoundNetwork priced_network(const BoundProblem& problem, const FixedSides& sides,
+                                          const std::vector<MemoryPrice>& prices,
+                                          const std::vector<PricedLimit>& limits);
 
 /// no_placement: no placement has these sides. nullopt: `work` was too little (as in least_cut).
 /// Preconditions: prices are positive and finite, of steps of the problem; costs are finite and not

@@ -23,8 +23,8 @@ namespace stowage {
 
 /// Reads the rows and adds mistakes to `mistakes`; with mistakes the result means nothing. Only the
 /// validator says whether a certificate proves its bounds.
-[[nodiscard]] Certificate read_certificate(const std::vector<TableRow>& rows, const StepGraph& step,
-                                           TableMistakes& mistakes);
+[[nodiscard]] Certificate read_certificate(const std::vector<TableLine>& rows,
+                                           const StepGraph& step, TableMistakes& mistakes);
 
 /// Writes the table with its name. Precondition: storages and nodes are ids of the step.
 [[nodiscard]] std::string write_certificate(const Certificate& certificate, const StepGraph& step);

@@ -33,8 +33,8 @@ class CertificateReader {
     }
   }
 
-  Certificate run(const std::vector<TableRow>& rows) {
-    for (const TableRow& row : rows) read(row);
+  Certificate run(const std::vector<TableLine>& rows) {
+    for (const TableLine& row : rows) read(row);
     finish_tree();
     return std::move(certificate_);
   }
@@ -46,7 +46,7 @@ class CertificateReader {
     Read read;
   };
 
-  void read(const TableRow& row) {
+  void read(const TableLine& row) {
     static constexpr std::array<Kind, 11> kinds{{{"granule", &CertificateReader::granule},
                                                  {"workspace", &CertificateReader::workspace},
                                                  {"bound", &CertificateReader::bound},
@@ -283,8 +283,8 @@ class CertificateReader {
   TableMistakes& mistakes_;
   std::unordered_map<std::string_view, std::int32_t> nodes_, storages_;  // looked up only
   Certificate certificate_;
-  TableRow row_;
-  TableRow begun_at_;                           // of the tree at hand
+  TableLine row_;
+  TableLine begun_at_;                          // of the tree at hand
   BranchTree* tree_ = nullptr;                  // of the bound at hand, if it is a sum
   std::vector<MemoryPrice>* prices_ = nullptr;  // of lanes
   bool has_weights_ = false;                    // the bound of the step
@@ -295,7 +295,7 @@ class CertificateReader {
 
 }  // namespace
 
-Certificate read_certificate(const std::vector<TableRow>& rows, const StepGraph& step,
+Certificate read_certificate(const std::vector<TableLine>& rows, const StepGraph& step,
                              TableMistakes& mistakes) {
   return CertificateReader(step, mistakes).run(rows);
 }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t largest_plan = std::size_t{64} << 20;
 constexpr std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() - 1;
 
-using Row = TableRow;
+using Row = TableLine;
 using Cells = TableCells;
 
 enum Table {

@@ -21,7 +21,7 @@ void TableMistakes::add(int line, int column, std::size_t length, std::string me
   found_.push_back({.message = std::move(message), .span = {source_, line, column, shown}});
 }
 
-void TableMistakes::add(const TableRow& row, std::string message) {
+void TableMistakes::add(const TableLine& row, std::string message) {
   add(row.line, table_indentation + 1, row.text.size(), std::move(message));
 }
 

@@ -11,7 +11,7 @@ namespace stowage {
 
 inline constexpr int table_indentation = 2;
 
-struct TableRow {
+struct TableLine {
   int line = 0;
   std::string_view text;  ///< without its indentation
 };
@@ -23,7 +23,7 @@ class TableMistakes {
 
   void add(int line, int column, std::size_t length, std::string message);
   /// A mistake about a whole row.
-  void add(const TableRow& row, std::string message);
+  void add(const TableLine& row, std::string message);
   [[nodiscard]] bool none() const { return found_.empty(); }
   [[nodiscard]] Diagnostics taken() && { return std::move(found_); }
 
@@ -36,7 +36,7 @@ class TableMistakes {
 /// cell.
 class TableCells {
  public:
-  TableCells(TableMistakes& mistakes, const TableRow& row) : mistakes_(mistakes), row_(row) {}
+  TableCells(TableMistakes& mistakes, const TableLine& row) : mistakes_(mistakes), row_(row) {}
 
   [[nodiscard]] bool good() const { return good_; }
   [[nodiscard]] bool at_end() const { return at_ >= row_.text.size(); }
@@ -55,7 +55,7 @@ class TableCells {
 
  private:
   TableMistakes& mistakes_;
-  const TableRow& row_;
+  const TableLine& row_;
   std::size_t begin_ = 0, at_ = 0;
   bool good_ = true;
 };

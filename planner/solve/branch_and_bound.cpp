@@ -19,8 +19,8 @@ struct Branch {
   std::size_t place = 0;  // in the tree
   int order = 0;          // ties go to the older
   Multipliers prices;
-  std::vector<const MemoryRow*> rows;  // those that the prices are of
-  PricedRows proof;                    // of the bound, which may be that of a branch above
+  std::vector<const LimitRow*> rows;  // those that the prices are of
+  PricedRows proof;                   // of the bound, which may be that of a branch above
   std::vector<Decision> decisions;
   std::optional<Decision> next;  // none: nothing is in between
 };
@@ -110,7 +110,7 @@ class Search {
   }
 
   Dual maximise(const Restrictions& restrictions, const Multipliers& start,
-                const std::vector<const MemoryRow*>& rows) {
+                const std::vector<const LimitRow*>& rows) {
     const std::size_t known = columns_.size();
     const DualOptions dual_options{options_.upper_bound(), options_.tolerance,
                                    options_.most_cuts_a_branch, options_.work, rows};
@@ -124,7 +124,7 @@ class Search {
 
   // Rounds the limits of the steps with the highest prices, as long as that raises the bound by
   // much.
-  void strengthen(const Restrictions& restrictions, Dual& dual, std::vector<const MemoryRow*>& rows,
+  void strengthen(const Restrictions& restrictions, Dual& dual, std::vector<const LimitRow*>& rows,
                   int most_rounds) {
     int idle = 0;
     for (int round = 0; round < most_rounds; ++round) {
@@ -139,7 +139,7 @@ class Search {
       if (idle == most_idle_rounds) break;
     }
     // Rows without a price are of no more use.
-    std::vector<const MemoryRow*> priced;
+    std::vector<const LimitRow*> priced;
     std::vector<std::int64_t> prices;
     for (std::size_t r = 0; r < dual.prices.rows.size(); ++r) {
       if (dual.prices.rows[r] <= 0) continue;
@@ -151,7 +151,7 @@ class Search {
   }
 
   // The price of each step: of its own limit and of limits that were rounded from it.
-  static Prices priced_steps(const Multipliers& prices, const std::vector<const MemoryRow*>& rows) {
+  static Prices priced_steps(const Multipliers& prices, const std::vector<const LimitRow*>& rows) {
     std::map<std::int32_t, std::int64_t> by_step;
     for (const StepPrice& p : prices.steps) by_step[p.step] += p.price;
     for (std::size_t r = 0; r < prices.rows.size(); ++r) {
@@ -163,7 +163,7 @@ class Search {
   }
 
   bool add_rows(const Restrictions& restrictions, const Dual& dual,
-                std::vector<const MemoryRow*>& rows) {
+                std::vector<const LimitRow*>& rows) {
     std::vector<std::pair<const PackedPlacement*, double>> placements;
     for (std::size_t i = 0; i < dual.weight.size(); ++i) {
       if (dual.weight[i] > 1e-9) placements.emplace_back(&columns_[i].placement, dual.weight[i]);
@@ -176,8 +176,8 @@ class Search {
     if (highest.size() > steps_a_round) highest.resize(steps_a_round);
     const std::size_t known = rows.size();
     for (const StepPrice& p : highest) {
-      for (MemoryRow& row : rounded_rows(model_, index_, restrictions, p.step, mixture,
-                                         rows_a_round / highest.size())) {
+      for (LimitRow& row : rounded_rows(model_, index_, restrictions, p.step, mixture,
+                                        rows_a_round / highest.size())) {
         pool_.push_back(std::move(row));
         rows.push_back(&pool_.back());
       }
@@ -185,7 +185,7 @@ class Search {
     return rows.size() > known;
   }
 
-  std::optional<Decision> next_decision(const Dual& dual, const std::vector<const MemoryRow*>& rows,
+  std::optional<Decision> next_decision(const Dual& dual, const std::vector<const LimitRow*>& rows,
                                         const Restrictions& restrictions) const {
     return decision_between({problem_, columns_, dual, rows, restrictions, options_.best()});
   }
@@ -198,7 +198,7 @@ class Search {
   const ResidencyProblem& problem_;
   std::vector<PlacementColumn>& columns_;
   const BranchOptions& options_;
-  std::deque<MemoryRow> pool_;  // of all branches: their addresses stay
+  std::deque<LimitRow> pool_;  // of all branches: their addresses stay
   std::vector<Branch> open_;
   int branches_ = 0;
   SearchTree tree_;

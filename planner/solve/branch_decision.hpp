@@ -15,7 +15,7 @@ struct BranchState {
   const ResidencyProblem& problem;
   const std::vector<PlacementColumn>& columns;
   const Dual& dual;
-  const std::vector<const MemoryRow*>& rows;  ///< the rows that its prices are of
+  const std::vector<const LimitRow*>& rows;  ///< the rows that its prices are of
   const Restrictions& restrictions;
   const Placement& best;  ///< the best placement known, of all branches
 };

@@ -43,7 +43,7 @@ struct DualOptions {
   int most_cuts = 60;
   WorkBudget& work;  ///< no cut but the first is made once it is over
   /// Further limits that every placement of interest keeps to; priced beside the memory of steps.
-  std::vector<const MemoryRow*> rows = {};
+  std::vector<const LimitRow*> rows = {};
 };
 
 struct Dual {

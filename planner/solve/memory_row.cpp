@@ -72,12 +72,12 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 
 // Rounds by g. `kept`: the places whose absence is counted. The others are counted by their
 // presence, which makes more of the kept ones leave.
-MemoryRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::int64_t g) {
+LimitRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::int64_t g) {
   std::int64_t missing = -knapsack.room;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (kept[i]) missing += knapsack.candidates[i].term.weight;
   }
-  MemoryRow row;
+  LimitRow row;
   if (missing <= 0) return row;
   const std::int64_t k = (missing - 1) / g;
   const std::int64_t r = missing - k * g;
@@ -100,7 +100,7 @@ MemoryRow rounded(const Knapsack& knapsack, const std::vector<bool>& kept, std::
   return row;
 }
 
-double excess_for_length(const MemoryRow& row, const std::vector<double>& share_of_place,
+double excess_for_length(const LimitRow& row, const std::vector<double>& share_of_place,
                          const Knapsack& knapsack) {
   double use = 0, square = 0;
   std::size_t i = 0;
@@ -157,7 +157,7 @@ double MixedPresence::at(const MemoryTerm& term) const {
   return total_ > 0 ? sum / total_ : 0;
 }
 
-double use_of(const MemoryRow& row, const PackedPlacement& placement) {
+double use_of(const LimitRow& row, const PackedPlacement& placement) {
   double use = 0;
   for (const MemoryTerm& term : row.terms) {
     if (placement.holds(term)) use += static_cast<double>(term.weight);
@@ -165,16 +165,16 @@ double use_of(const MemoryRow& row, const PackedPlacement& placement) {
   return use;
 }
 
-std::vector<MemoryRow> rounded_rows(const CutModel& model, const PlacementIndex& index,
-                                    const Restrictions& restrictions, std::int32_t step,
-                                    const MixedPresence& mixture, std::size_t most) {
+std::vector<LimitRow> rounded_rows(const CutModel& model, const PlacementIndex& index,
+                                   const Restrictions& restrictions, std::int32_t step,
+                                   const MixedPresence& mixture, std::size_t most) {
   const Knapsack knapsack = knapsack_at(model, index, restrictions, step, mixture);
   if (knapsack.candidates.size() > most_terms) return {};
   std::vector<double> share;
   for (const Candidate& candidate : knapsack.candidates) share.push_back(candidate.share);
   struct Found {
     double excess;
-    MemoryRow row;
+    LimitRow row;
   };
   std::vector<Found> found;
   for (const double above : {0.0, 0.5, 1 - 1e-6}) {
@@ -182,7 +182,7 @@ std::vector<MemoryRow> rounded_rows(const CutModel& model, const PlacementIndex&
     kept.reserve(share.size());
     for (const double part : share) kept.push_back(part > above);
     for (const std::int64_t g : divisors(knapsack)) {
-      MemoryRow row = rounded(knapsack, kept, g);
+      LimitRow row = rounded(knapsack, kept, g);
       const double excess = excess_for_length(row, share, knapsack);
       row.source.step = step;
       const bool known = std::any_of(found.begin(), found.end(), [&](const Found& other) {
@@ -193,7 +193,7 @@ std::vector<MemoryRow> rounded_rows(const CutModel& model, const PlacementIndex&
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.excess > b.excess; });
-  std::vector<MemoryRow> rows;
+  std::vector<LimitRow> rows;
   for (std::size_t i = 0; i < std::min(most, found.size()); ++i) {
     rows.push_back(std::move(found[i].row));
   }

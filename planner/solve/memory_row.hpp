@@ -1,4 +1,4 @@
-// MemoryRow: a limit on what may be on the GPU at one step that is tighter than the limit on its
+// LimitRow: a limit on what may be on the GPU at one step that is tighter than the limit on its
 // bytes.
 //
 // At a step each item is there or not, so the step's limit is a knapsack. A relaxation keeps 0.6 of
@@ -39,15 +39,14 @@ class MixedPresence {
 };
 
 /// The weight that a placement takes of a row's limit.
-[[nodiscard]] double use_of(const MemoryRow& row, const PackedPlacement& placement);
+[[nodiscard]] double use_of(const LimitRow& row, const PackedPlacement& placement);
 
 /// The rounded rows of this step that the mixture violates most, relative to the length of the row;
 /// at most `most` of them. None: it violates none. Every placement within the restrictions and the
 /// limits keeps to them.
-[[nodiscard]] std::vector<MemoryRow> rounded_rows(const CutModel& model,
-                                                  const PlacementIndex& index,
-                                                  const Restrictions& restrictions,
-                                                  std::int32_t step, const MixedPresence& mixture,
-                                                  std::size_t most);
+[[nodiscard]] std::vector<LimitRow> rounded_rows(const CutModel& model, const PlacementIndex& index,
+                                                 const Restrictions& restrictions,
+                                                 std::int32_t step, const MixedPresence& mixture,
+                                                 std::size_t most);
 
 }  // namespace stowage

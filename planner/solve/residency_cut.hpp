@@ -29,14 +29,14 @@ struct MemoryTerm {
 };
 /// A further limit on what is on the GPU: the weights of the terms that are there sum to at most
 /// `limit`.
-struct MemoryRow {
+struct LimitRow {
   std::vector<MemoryTerm> terms;
   std::int64_t limit = 0;
   RoundedLimit source = {};  ///< the limit that it was rounded from
 };
 /// The price of a unit of a row's weights, in StepPrice's unit. The row must outlive it.
 struct RowPrice {
-  const MemoryRow* row = nullptr;
+  const LimitRow* row = nullptr;
   std::int64_t price = 0;
 };
 

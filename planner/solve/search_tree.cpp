@@ -8,7 +8,7 @@ namespace stowage {
 
 namespace {
 
-RoundedLimit exported_limit(const ResidencyProblem& problem, const MemoryRow& row) {
+RoundedLimit exported_limit(const ResidencyProblem& problem, const LimitRow& row) {
   RoundedLimit limit = row.source;
   std::vector<std::int32_t> storages;
   for (const StorageRange& items : limit.counted) {
@@ -59,9 +59,9 @@ void SearchTree::set_prices(std::size_t place, PricedRows priced) {
   nodes_[place].leaf = std::move(priced);
 }
 
-void SearchTree::add_rows(std::size_t place, const std::vector<const MemoryRow*>& rows,
-                          const std::vector<const MemoryRow*>& inherited) {
-  for (const MemoryRow* row : rows) {
+void SearchTree::add_rows(std::size_t place, const std::vector<const LimitRow*>& rows,
+                          const std::vector<const LimitRow*>& inherited) {
+  for (const LimitRow* row : rows) {
     if (std::find(inherited.begin(), inherited.end(), row) == inherited.end()) {
       nodes_[place].added.push_back(row);
     }
@@ -78,16 +78,16 @@ BranchTree SearchTree::exported() const {
     stack.push_back(nodes_[place].child[1]);
     stack.push_back(nodes_[place].child[0]);
   }
-  std::map<const MemoryRow*, std::int32_t> number;  // of rows that a leaf prices, looked up
+  std::map<const LimitRow*, std::int32_t> number;  // of rows that a leaf prices, looked up
   for (const std::size_t place : order) {
-    for (const MemoryRow* row : nodes_[place].leaf.rows) number.emplace(row, -1);
+    for (const LimitRow* row : nodes_[place].leaf.rows) number.emplace(row, -1);
   }
   BranchTree tree;
   std::int32_t rows = 0;
   for (const std::size_t place : order) {
     const Node& node = nodes_[place];
     BranchNode& exported = tree.emplace_back();
-    for (const MemoryRow* row : node.added) {
+    for (const LimitRow* row : node.added) {
       const auto found = number.find(row);
       if (found == number.end()) continue;
       found->second = rows++;

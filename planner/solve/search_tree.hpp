@@ -20,7 +20,7 @@ struct Decision {
 /// The prices of the best bound known in a branch, and the rows that they are of.
 struct PricedRows {
   Multipliers prices;
-  std::vector<const MemoryRow*> rows;
+  std::vector<const LimitRow*> rows;
 };
 
 class SearchTree {
@@ -32,8 +32,8 @@ class SearchTree {
   std::size_t add_child(std::size_t parent, const Decision& decision, bool on_gpu);
   void set_prices(std::size_t place, PricedRows priced);
   /// Records the rows of `rows` that are not in `inherited` as made at this place.
-  void add_rows(std::size_t place, const std::vector<const MemoryRow*>& rows,
-                const std::vector<const MemoryRow*>& inherited);
+  void add_rows(std::size_t place, const std::vector<const LimitRow*>& rows,
+                const std::vector<const LimitRow*>& inherited);
   /// The tree. A branch that was never divided and never got prices is a leaf without prices.
   [[nodiscard]] BranchTree exported() const;
 
@@ -42,7 +42,7 @@ class SearchTree {
     std::optional<Fixing> fixing;
     std::array<std::size_t, 2> child{};  // on the GPU, not
     PricedRows leaf;
-    std::vector<const MemoryRow*> added;
+    std::vector<const LimitRow*> added;
   };
   [[nodiscard]] Fixing fixing_of(const Decision& decision) const;
 

@@ -34,7 +34,7 @@ struct Answer {
 
 Answer read(const std::string& text) {
   const auto source = std::make_shared<const SourceText>(SourceText{"c", text});
-  std::vector<TableRow> rows;
+  std::vector<TableLine> rows;
   int line = 0;
   for (std::size_t begin = 0; begin < source->text.size();) {
     const std::size_t end = source->text.find('\n', begin);
@@ -176,7 +176,7 @@ TEST_CASE("certificate: rounded limits keep their ranges, whatever these count")
     step.storages[i].name = fmt::format("s {}", i);
   }
   const auto source = std::make_shared<const SourceText>(SourceText{"c", ""});
-  std::vector<TableRow> rows{{1, "bound cost"}};
+  std::vector<TableLine> rows{{1, "bound cost"}};
   for (int i = 0; i < 160'000; ++i) rows.push_back({i + 2, "round 1 1 0-996,998-999"});
   rows.push_back({160'002, "leaf"});
   TableMistakes mistakes(source);

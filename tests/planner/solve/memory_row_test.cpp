@@ -47,7 +47,7 @@ struct Placements {
   }
 };
 
-std::int64_t use_by(const std::vector<const ItemChoice*>& chosen, const MemoryRow& row) {
+std::int64_t use_by(const std::vector<const ItemChoice*>& chosen, const LimitRow& row) {
   std::int64_t use = 0;
   for (const MemoryTerm& term : row.terms) {
     const ItemChoice& choice = *chosen[static_cast<std::size_t>(term.item)];
@@ -75,9 +75,9 @@ TEST_CASE("every placement within the limits keeps to rounded rows, a mixture do
     const PackedPlacement none(nothing_resident(model));
     const double part = 0.1 * static_cast<double>(1 + below(random, 8));
     const MixedPresence mixture({{&all, part}, {&none, 1 - part}});
-    std::vector<MemoryRow> rows;
+    std::vector<LimitRow> rows;
     for (std::int32_t step = 0; step < std::ssize(limits); ++step) {
-      for (MemoryRow& row : rounded_rows(model, index, restrictions, step, mixture, 20)) {
+      for (LimitRow& row : rounded_rows(model, index, restrictions, step, mixture, 20)) {
         const double use = part * use_of(row, all) + (1 - part) * use_of(row, none);
         CHECK(use > static_cast<double>(row.limit));
         rows.push_back(std::move(row));

@@ -1,5 +1,5 @@
 // Limits of control groups, read from a folder in place of the file system's root.
-#include "gpu_probe/device/host_limits.hpp"
+#include "gpu_probe/device/process_limits.hpp"
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ class PretendedRoot {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  [[nodiscard]] HostLimits limits() const { return host_limits(path_.string()); }
+  [[nodiscard]] ProcessLimits limits() const { return process_limits(path_.string()); }
 
  private:
   std::filesystem::path path_;
@@ -36,7 +36,7 @@ class PretendedRoot {
 }  // namespace
 
 TEST_CASE("without control groups nothing is limited") {
-  const HostLimits limits = PretendedRoot().limits();
+  const ProcessLimits limits = PretendedRoot().limits();
   CHECK_FALSE(limits.memory);
   CHECK_FALSE(limits.available);
   CHECK_FALSE(limits.cores);
@@ -52,7 +52,7 @@ TEST_CASE("of a control group of version 2 and its ancestors the least limit cou
   root.write("sys/fs/cgroup/outer/memory.stat", "anon 5\ninactive_file 1073741824\n");
   root.write("sys/fs/cgroup/outer/cpu.max", "max 100000\n");
   root.write("sys/fs/cgroup/memory.max", "17179869184\n");
-  const HostLimits limits = root.limits();
+  const ProcessLimits limits = root.limits();
   CHECK(limits.memory == 8_GiB);
   CHECK(limits.available == 6_GiB);  // of the three in use two cannot be dropped
   CHECK(limits.cores == 1.5);
@@ -67,7 +67,7 @@ TEST_CASE("control groups of version 1 are read, each controller in its own tree
   root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "50000\n");
   root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
   root.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n");
-  const HostLimits limits = root.limits();
+  const ProcessLimits limits = root.limits();
   CHECK(limits.memory == 2_GiB);
   CHECK_FALSE(limits.available);
   CHECK(limits.cores == 0.5);
@@ -78,7 +78,7 @@ TEST_CASE("what a control group's files should not say limits nothing") {
   root.write("proc/self/cgroup", "nonsense\n0:\n0::/\n");
   root.write("sys/fs/cgroup/memory.max", "-5\n");
   root.write("sys/fs/cgroup/cpu.max", "0 100000\n");
-  const HostLimits limits = root.limits();
+  const ProcessLimits limits = root.limits();
   CHECK_FALSE(limits.memory);
   CHECK_FALSE(limits.cores);
 }

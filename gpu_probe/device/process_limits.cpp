@@ -1,4 +1,4 @@
-#include "gpu_probe/device/host_limits.hpp"
+#include "gpu_probe/device/process_limits.hpp"
 
 #include <sys/resource.h>
 
@@ -63,7 +63,7 @@ constexpr MemoryFiles version_1{"memory.limit_in_bytes", "memory.usage_in_bytes"
                                 "total_inactive_file"};
 constexpr MemoryFiles version_2{"memory.max", "memory.current", "inactive_file"};
 
-void add_memory(const fs::path& folder, const MemoryFiles& files, HostLimits& limits) {
+void add_memory(const fs::path& folder, const MemoryFiles& files, ProcessLimits& limits) {
   // Where there is no limit, version 1 writes a number larger than any memory.
   constexpr std::int64_t beyond = std::int64_t{1} << 60;
   const auto limit = whole_number(first_line(folder / files.limit));
@@ -77,13 +77,13 @@ void add_memory(const fs::path& folder, const MemoryFiles& files, HostLimits& li
 }
 
 void add_cores(std::optional<std::int64_t> quota, std::optional<std::int64_t> period,
-               HostLimits& limits) {
+               ProcessLimits& limits) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return;
   lower(limits.cores, static_cast<double>(*quota) / static_cast<double>(*period));
 }
 
 void add_version_1(const fs::path& mount, const std::string& controllers, const std::string& group,
-                   HostLimits& limits) {
+                   ProcessLimits& limits) {
   std::istringstream names(controllers);
   for (std::string name; std::getline(names, name, ',');) {
     for (const fs::path& folder : group_and_ancestors(mount / controllers, group)) {
@@ -95,7 +95,7 @@ void add_version_1(const fs::path& mount, const std::string& controllers, const 
   }
 }
 
-void add_version_2(const fs::path& mount, const std::string& group, HostLimits& limits) {
+void add_version_2(const fs::path& mount, const std::string& group, ProcessLimits& limits) {
   for (const fs::path& folder : group_and_ancestors(mount, group)) {
     add_memory(folder, version_2, limits);
     const std::string times = first_line(folder / "cpu.max");  // "200000 100000", "max 100000"
@@ -107,8 +107,8 @@ void add_version_2(const fs::path& mount, const std::string& group, HostLimits& 
 
 }  // namespace
 
-HostLimits host_limits(const std::string& root) {
-  HostLimits limits;
+ProcessLimits process_limits(const std::string& root) {
+  ProcessLimits limits;
   const fs::path mount = fs::path(root + "/sys/fs/cgroup");
   std::ifstream groups(root + "/proc/self/cgroup");
   // A line "0::/a/b" is of version 2, a line "5:cpu,cpuacct:/a/b" of version 1.

@@ -1,4 +1,4 @@
-// HostLimits: how much of the machine the operating system lets this process use, by its control
+// ProcessLimits: how much of the machine the operating system lets this process use, by its control
 // groups (Linux's cgroups, both versions) and its limit of locked memory.
 //
 // A process belongs to a control group and to all of that group's ancestors; the smallest limit
@@ -13,7 +13,7 @@
 
 namespace stowage {
 
-struct HostLimits {
+struct ProcessLimits {
   std::optional<Bytes> memory;     ///< the control groups' limit
   std::optional<Bytes> available;  ///< the part not in use; caches of files count as free
   std::optional<double> cores;     ///< processor time that may be used, in cores
@@ -21,6 +21,6 @@ struct HostLimits {
 };
 
 /// `root`: of the file system. Tests replace it.
-[[nodiscard]] HostLimits host_limits(const std::string& root = "");
+[[nodiscard]] ProcessLimits process_limits(const std::string& root = "");
 
 }  // namespace stowage

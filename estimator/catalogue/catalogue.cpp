@@ -44,6 +44,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::glu(),
       rows::swiglu(),
       rows::softmax(),
+      rows::sink_softmax(),
       rows::log_softmax(),
       rows::max_pool1d(),
       rows::max_pool2d(),

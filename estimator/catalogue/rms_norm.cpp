@@ -6,7 +6,7 @@
 // lowered operator by operator, with autograd's lifetimes. T5LayerNorm.forward differs in 16 bits:
 // what it multiplies is not the float32 copy but the input, which is saved besides.
 // GemmaRMSNorm.forward multiplies by 1 + weight, a tensor of its own, in float32, and converts
-// last. Our executor runs all of them as one kernel.
+// last; GptOssRMSNorm.forward does so by the weight. Our executor runs all of them as one kernel.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/argument_view.hpp"
@@ -154,9 +154,9 @@ OperatorRow rows::rms_norm() {
                          {.name = "implementation",
                           .type = AttributeType::choice,
                           .doc = "PyTorch's kernel, or written in operators as in transformers' "
-                                 "LLaMA or T5",
+                                 "LLaMA, T5 or gpt-oss",
                           .default_value = std::string("fused"),
-                          .choices = {"fused", "composite", "composite_t5"}}},
+                          .choices = {"fused", "composite", "composite_t5", "composite_gpt_oss"}}},
           .infer = infer_rms_norm,
           .lowering = {.stowage = {forward_rms_norm_fused,
                                    backward_rms_norm_fused<all_affine_gradients>},

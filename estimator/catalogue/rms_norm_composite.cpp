@@ -17,6 +17,10 @@ bool is_gemma(const OperatorLowering& lowering) {
 bool is_t5(const OperatorLowering& lowering) {
   return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_t5";
 }
+/// The product with the weight is in float32, and is converted last.
+bool is_gpt_oss(const OperatorLowering& lowering) {
+  return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_gpt_oss";
+}
 
 struct RmsNormStep {
   Kernel kernel;
@@ -46,7 +50,7 @@ struct RmsNormFormats {
 
 RmsNormFormats formats_of(const OperatorLowering& lowering) {
   const DataType input = lowering.input().type;
-  if (is_gemma(lowering)) return {DataType::float32, DataType::float32};
+  if (is_gemma(lowering) || is_gpt_oss(lowering)) return {DataType::float32, DataType::float32};
   if (!is_t5(lowering)) return {DataType::float32, input};
   const DataType product = promoted(input, DataType::float32);
   const DataType weight = has_rms_norm_scale(lowering) ? lowering.parameter(0).type : input;
@@ -98,6 +102,19 @@ void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& nor
                 {.holds = {lowering.input().storage}});
 }
 
+/// Emits the product with the weight in float32, and its conversion.
+void scaled_in_float32(OperatorLowering& lowering, const TensorView& normalized,
+                       std::vector<StorageId> locals) {
+  const TensorView product = ordered_like(
+      lowering.new_tensor("scaled", normalized.shape, normalized.type, StorageClass::activation),
+      normalized);
+  lowering.emit(Kernel::multiply, "scaled", {lowering.parameter(0), normalized}, {product},
+                {.holds = locals, .flops = element_count(normalized.shape)});
+  locals.push_back(normalized.storage);
+  lowering.emit(Kernel::cast, "forward", {product}, {new_output_like(lowering, product)},
+                {.holds = std::move(locals)});
+}
+
 /// `gradient` converted to another format, by the engine or by the backward of a conversion.
 TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient, DataType type,
                          std::string_view suffix) {
@@ -106,9 +123,28 @@ TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient,
              StorageClass::activation_gradient);
 }
 
-/// Backward of the product with the weight: returns the gradient of the other factor.
-TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, DataType kept) {
+/// Gives the weight its gradient, the sum of `product`, in its own format. `holds`: what the node
+/// has saved and made.
+void give_summed_weight(OperatorLowering& lowering, const TensorView& product,
+                        const std::vector<StorageId>& holds) {
   const TensorView w = lowering.parameter(0);
+  const bool converts = w.type != product.type;
+  const TensorView sum = converts ? lowering.new_tensor("grad_weight.wide", w.shape, product.type,
+                                                        StorageClass::activation_gradient)
+                                  : lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {sum},
+                {.holds = holds, .flops = element_count(product.shape)});
+  if (!converts) return lowering.give_parameter_gradient(0, sum);
+  const TensorView narrow = lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::cast, "backward.weight.narrow", {sum}, {narrow}, {.holds = holds});
+  lowering.give_parameter_gradient(0, narrow);
+}
+
+/// Backward of the product with the weight: returns the gradient of the other factor.
+TensorView weight_backward(OperatorLowering& lowering, const TensorView& given, DataType kept) {
+  const TensorView w = lowering.parameter(0);
+  const TensorView dy =
+      is_gpt_oss(lowering) ? cast_gradient(lowering, given, kept, "backward.output.wide") : given;
   const auto emit = [&](RmsNormStep step) {
     return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
   };
@@ -119,10 +155,9 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
   const TensorView normalized = lowering.saved("normalized");
   const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
   const TensorView scaled = emit({Kernel::multiply, "backward.scaled", {dy, w}});
-  const TensorView dw = lowering.new_parameter_gradient(0);
-  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
-                {.holds = {dy.storage, normalized.storage}, .flops = element_count(dy.shape)});
-  lowering.give_parameter_gradient(0, dw);
+  std::vector<StorageId> holds{dy.storage, normalized.storage};
+  if (is_gpt_oss(lowering)) holds.push_back(scaled.storage);
+  give_summed_weight(lowering, product, holds);
   return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
@@ -217,9 +252,13 @@ void forward_rms_norm_composite(OperatorLowering& lowering) {
       multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!has_rms_norm_scale(lowering)) return;
   if (is_gemma(lowering)) return scaled_by_one_plus_weight(lowering, normalized);
-  lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
-                {new_output_like(lowering, normalized)},
-                {.holds = std::move(locals), .flops = element_count(x.shape)});
+  if (is_gpt_oss(lowering) && lowering.output_type().type != normalized.type) {
+    scaled_in_float32(lowering, normalized, std::move(locals));
+  } else {
+    lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
+                  {new_output_like(lowering, normalized)},
+                  {.holds = std::move(locals), .flops = element_count(x.shape)});
+  }
   lowering.save("weight", lowering.parameter(0));
   if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);
 }

@@ -124,8 +124,9 @@ namespace stowage::rows {
 // embedding.cpp
 [[nodiscard]] OperatorRow embedding();
 [[nodiscard]] OperatorRow positions();
-// softmax.cpp, scaled_dot_product_attention.cpp (and attention_*.cpp)
+// softmax.cpp, sink_softmax.cpp, scaled_dot_product_attention.cpp (and attention_*.cpp)
 [[nodiscard]] OperatorRow softmax();
+[[nodiscard]] OperatorRow sink_softmax();
 [[nodiscard]] OperatorRow scaled_dot_product_attention();
 // log_softmax.cpp
 [[nodiscard]] OperatorRow log_softmax();
@@ -139,7 +140,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow lstm();
 [[nodiscard]] OperatorRow gru();
 [[nodiscard]] OperatorRow rnn();
-// routed_experts.cpp
+// routed_experts.cpp (and experts_*.cpp)
 [[nodiscard]] OperatorRow routed_experts();
 // custom.cpp
 [[nodiscard]] OperatorRow custom();

@@ -239,6 +239,24 @@ DecoderShape read_phi3(Network& network) {
   return shape;
 }
 
+DecoderShape read_gpt_oss(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.eps = config.real("rms_norm_eps");
+  shape.norm = DecoderShape::Norm::gpt_oss;
+  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  shape.sinks = shape.single_angles = true;
+  read_window(config, shape, [](std::int64_t layer) { return layer % 2 == 0; });
+  read_experts(config, shape, "num_local_experts");
+  shape.experts->clamped = true;
+  shape.experts->limit = config.real("swiglu_limit");
+  shape.experts->alpha = config.real("swiglu_alpha");
+  // Of the published files: other names of keys that the class has.
+  config.pass_over("experts_per_token");
+  config.pass_over("initial_context_length");
+  return shape;
+}
+
 DecoderShape read_stablelm(Network& network) {
   ConfigReader& config = network.config;
   DecoderShape shape = read_common(network);

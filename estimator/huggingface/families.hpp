@@ -28,6 +28,7 @@ void write_first_gemma(Network& network);
 void write_gemma_family(Network& network);
 void write_phi3_family(Network& network);
 void write_stablelm_family(Network& network);
+void write_gpt_oss(Network& network);
 void write_phi(Network& network);
 void write_gpt_neox(Network& network);
 void write_falcon(Network& network);

@@ -120,7 +120,11 @@ Lines eager_lines(const AttentionCall& call) {
     add(fmt::format("add: {{name: masked, from: [{}, {}]}}", call.softcap > 0 ? "raised" : "scaled",
                     call.mask));
   }
-  add(call.wide_softmax ? "softmax: {name: weights, upcast: true}" : "softmax: {name: weights}");
+  if (!call.sinks.empty()) {
+    add(fmt::format("sink_softmax: {{name: weights, from: [masked, {}]}}", call.sinks));
+  } else {
+    add(call.wide_softmax ? "softmax: {name: weights, upcast: true}" : "softmax: {name: weights}");
+  }
   if (call.dropout > 0) add(fmt::format("dropout: {{name: kept, p: {}}}", call.dropout));
   add(fmt::format("matmul: {{name: attention, from: [{}, values_repeated]}}",
                   call.dropout > 0 ? "kept" : "weights"));

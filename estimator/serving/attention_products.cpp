@@ -77,8 +77,8 @@ class ProductFinder {
           from = op.inputs[1 - mask];
         }
       }
-      constexpr std::array<std::string_view, 5> between{"softmax", "add", "scale", "tanh",
-                                                        "identity"};
+      constexpr std::array<std::string_view, 6> between{"softmax", "sink_softmax", "add",
+                                                        "scale",   "tanh",         "identity"};
       const bool known = std::ranges::find(between, op.row->name) != between.end();
       if (!known || !maker(from).valid()) return std::nullopt;
       at = maker(from);
@@ -153,7 +153,8 @@ std::vector<AttentionProducts> attention_products(const ModelGraph& model) {
   const ProductFinder finder(model);
   std::vector<AttentionProducts> found;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    if (model.operators[i].row->name != "softmax") continue;
+    const std::string_view name = model.operators[i].row->name;
+    if (name != "softmax" && name != "sink_softmax") continue;
     if (auto products = finder.around(OperatorId::of(i))) found.push_back(*std::move(products));
   }
   return found;

@@ -291,13 +291,23 @@ Bytes bytes_of_weights(const ModelGraph& model) {
   return Bytes(bytes);
 }
 
+void make_float32(ModelGraph& model, TensorId bias) {
+  const OperatorId producer = model.tensor(bias).producer;
+  if (!producer.valid() || model.op(producer).parameters.size() != 1) return;
+  model.parameters[model.op(producer).parameters.front().index()].type.type = DataType::float32;
+  model.tensors[bias.index()].type.type = DataType::float32;
+}
+
 /// gpt-oss' packed experts run in kernels that gather, add biases and gate within themselves.
-void run_packed_experts(ModelGraph& model) {
+void run_packed_experts(ModelGraph& model, bool wide_biases) {
   for (Operator& op : model.operators) {
     if (op.row->name != "routed_experts" || op.attributes.text("form") != "clamped") continue;
     const OperatorId up = model.tensor(op.inputs[2]).producer;
     const bool packed = up.valid() && model.op(up).row == &packed_parameter_row();
     op.attributes.set("fused", packed);
+    if (!packed || !wide_biases) continue;
+    make_float32(model, op.inputs[4]);
+    make_float32(model, op.inputs[5]);
   }
 }
 
@@ -319,7 +329,6 @@ Result<ModelGraph> with_formats(ModelGraph model, const LayerFormats& formats,
       return tl::unexpected(std::move(made.error()));
     }
   }
-  run_packed_experts(model);
   drop_parameters(model, dropped);
   for (Parameter& parameter : model.parameters) parameter.trainable = false;
   return model;
@@ -382,6 +391,7 @@ Result<ModelGraph> with_checkpoint_formats(ModelGraph model, const CheckpointFor
   }
   auto made = with_formats(std::move(model), formats, experts);
   if (!made) return made;
+  run_packed_experts(*made, stored.wide_biases);
   const std::string kept = kept_words(*made);
   made->warnings.push_back(
       {.severity = Severity::note,

@@ -36,7 +36,7 @@ std::span<const Family> families() {
       Family{"gemma3_text", "Gemma3", decoder_heads, write_gemma_family},
       Family{"phi3", "Phi3", decoder_heads, write_phi3_family},
       Family{"stablelm", "StableLm", decoder_heads, write_stablelm_family},
-      Family{"gpt_oss", "GptOss", decoder_heads, write_gpt_oss, true, true},
+      Family{"gpt_oss", "GptOss", decoder_heads, write_gpt_oss, true, true, true},
       Family{"phi", "Phi", decoder_heads, write_phi},
       Family{"gpt_neox", "GPTNeoX", decoder_heads, write_gpt_neox},
       Family{"falcon", "Falcon", decoder_heads, write_falcon},

@@ -15,6 +15,7 @@ struct Family {
   void (*write)(Network& network) = nullptr;
   bool has_heads = true;
   bool eager_only = false;  ///< its attention has no fused form
+  bool has_sinks = false;   ///< of attention, which PyTorch's fused function does not have
 };
 [[nodiscard]] std::span<const Family> families();
 /// Null: no such type.

@@ -101,7 +101,8 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   const std::string version = to_string(stated.version) + stated.version_source;
   std::string text =
       stated.attention.is_paged
-          ? fmt::format("the network of transformers {}: a server's own attention", version)
+          ? fmt::format("the network of transformers {}: a server's own attention{}", version,
+                        family.has_sinks ? " where there is a paged cache" : "")
           : fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
                         stated.version_source, stated.attention.words);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));

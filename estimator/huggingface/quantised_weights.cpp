@@ -125,6 +125,7 @@ void read_mxfp4(QuantisationReader& reader, CheckpointFormats& stored) {
   base.trains_adapters = false;  // Mxfp4HfQuantizer.is_trainable
   if (!reader.loader().is_paged) {
     reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
+    stored.wide_biases = true;  // Mxfp4GptOssExperts.__init__
   }
   stored.converts_experts = stored.experts_alone = true;
   stored.groups.push_back(group_of_all(std::move(base)));

@@ -38,6 +38,7 @@ class ProductFinder {
     found.value = before_repetition(b.inputs[1], found);
     found.weights = b.inputs[0];
     found.result = b.outputs[0];
+    if (name_of(softmax) == "sink_softmax") found.sinks = model_.op(softmax).inputs[1];
     found.operators.push_back(*product);
     std::ranges::sort(found.operators);
     return is_whole(found) ? std::optional(found) : std::nullopt;

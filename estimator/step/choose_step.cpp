@@ -175,14 +175,20 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
   }
   if (trains_base && !model.fine_tuning.base->trains_adapters) {
     const bool has_adapters = model.fine_tuning.lora.has_value();
+    // Mxfp4Config(dequantize=True) is transformers' way.
+    const bool restores = model.fine_tuning.base->packed.kind == PackedKind::fp4_packed;
     return failure(
         fmt::format("transformers trains no {} {}", has_adapters ? "adapters beside" : "base in",
                     to_string(*model.fine_tuning.base)),
-        hint_of(fmt::format("{} nf4{}", in_words(Cure::quantised_base),
-                            has_adapters ? std::string()
-                                         : fmt::format(" {} r=16,alpha=32,targets=all-linear",
-                                                       in_words(Cure::adapters))),
-                Cure::inference));
+        hint_of(
+            fmt::format(
+                "{}{} nf4{}",
+                restores ? "\"dequantize\": true in its quantization_config restores it, or " : "",
+                in_words(Cure::quantised_base),
+                has_adapters ? std::string()
+                             : fmt::format(" and {} r=16,alpha=32,targets=all-linear",
+                                           in_words(Cure::adapters))),
+            Cure::inference));
   }
   if (auto suits = check_memory_settings(model, mode, wishes); !suits) {
     return tl::unexpected(std::move(suits.error()));

@@ -136,6 +136,10 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
         "error: the argument 'attention' takes eager for gemma2, not 'sdpa'\n");
   CHECK(mistakes("gemma2", "flash_attention_2") ==
         "error: the argument 'attention' takes eager for gemma2, not 'flash_attention_2'\n");
+  CHECK(mistakes("gpt_oss", "sdpa") ==
+        "error: the argument 'attention' takes eager for gpt_oss, not 'sdpa'\n");
+  CHECK(mistakes("gpt_oss", "flash_attention_3") ==
+        "error: the argument 'attention' takes eager for gpt_oss, not 'flash_attention_3'\n");
   for (const char* const type : {"t5", "swin"}) {
     CHECK(mistakes(type, "flash_attention_2") ==
           "error: the argument 'attention' takes sdpa or eager, not 'flash_attention_2'\n");

@@ -18,9 +18,10 @@ using nlohmann::json;
 namespace {
 
 /// The model of a configuration, as a server with a paged cache loads it: there compressed-tensors
-/// stays packed.
+/// stays packed. mxfp4 is as transformers loads it, with float32 biases.
 ModelGraph quantised_model(const json& config) {
-  const ImportOptions options{.seq = {}, .values = {{"attention", "paged"}}};
+  const bool is_mxfp4 = config["quantization_config"]["quant_method"] == "mxfp4";
+  const ImportOptions options{.seq = {}, .values = {{"attention", is_mxfp4 ? "eager" : "paged"}}};
   const auto imported = testing::imported_text(config.dump(), options);
   REQUIRE_MESSAGE(imported.has_value(), (imported ? "" : render(imported.error())));
   ModelOptions given{.seq = {}, .arguments = options.values};
@@ -35,7 +36,13 @@ std::int64_t bytes_of(const Parameter& parameter) {
 }
 
 /// The libraries' names as ours: bitsandbytes' tables are attributes of a weight.
+/// Those of experts that lie in one tensor are layers here.
 std::string our_name(std::string name) {
+  if (name.ends_with("experts.down_proj")) return name + ".weight_packed";
+  if (name.ends_with("experts.down_proj_bias")) return name + ".weight";
+  if (name.ends_with("experts.down_proj_scales")) {
+    return name.substr(0, name.rfind('_')) + ".weight_scale";
+  }
   for (const auto& [theirs, ours] :
        {std::pair{".weight_absmax", ".weight.absmax"},
         std::pair{".weight_quant_map", ".weight.quant_map"},

@@ -146,6 +146,21 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
   }
 }
 
+TEST_CASE("of gpt-oss the experts of transformers 4 are said to be sized as those of 5.0") {
+  const std::string note =
+      "note: transformers before 5.0 runs all experts for all tokens in inference, and one expert "
+      "after another in training: both are sized in the grouped products of 5.0\n";
+  const auto says = [&](const std::string& more, const std::string& version) {
+    const std::string text = "{\"model_type\": \"gpt_oss\"" + more + "}";
+    const std::string notes = mistakes_in(text, {.values = {{"transformers", version}}});
+    return notes.find(note) != std::string::npos;
+  };
+  CHECK(says("", "4.57"));
+  CHECK_FALSE(says("", "5.0"));
+  CHECK_FALSE(says(R"(, "quantization_config": {"quant_method": "mxfp4"})", "4.57"));
+  CHECK(says(R"(, "quantization_config": {"quant_method": "mxfp4", "dequantize": true})", "4.57"));
+}
+
 TEST_CASE("T5's learned bias reaches fused kernels as a copy from transformers 5.20 on") {
   struct Calls {
     int copied = 0, by_products = 0, chosen = 0;

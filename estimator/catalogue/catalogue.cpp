@@ -23,6 +23,7 @@ std::span<const OperatorRow> operator_catalogue() {
       rows::instance_norm(),
       rows::rms_norm(),
       rows::rms_norm_plus_one(),
+      rows::rms_norm_wide(),
       rows::local_response_norm(),
       rows::unary("relu"),
       rows::unary("relu6"),

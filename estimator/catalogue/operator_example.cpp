@@ -40,6 +40,7 @@ constexpr OperatorExample examples[] = {
     {"instance_norm", "- instance_norm\n"},
     {"rms_norm", "- rms_norm\n"},
     {"rms_norm_plus_one", "- rms_norm_plus_one\n"},
+    {"rms_norm_wide", "- rms_norm_wide\n"},
     {"local_response_norm", "- local_response_norm: {size: 3}\n", image},
     {"relu", "- relu\n"},
     {"relu6", "- relu6\n"},

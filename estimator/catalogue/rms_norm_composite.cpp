@@ -14,12 +14,13 @@ namespace {
 bool is_gemma(const OperatorLowering& lowering) {
   return lowering.op().row->name == "rms_norm_plus_one";
 }
-bool is_t5(const OperatorLowering& lowering) {
-  return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_t5";
+/// The product with the weight is not in the input's 16 bits, and is converted last.
+bool is_wide(const OperatorLowering& lowering) {
+  return lowering.op().row->name == "rms_norm_wide";
 }
-/// The product with the weight is in float32, and is converted last.
-bool is_gpt_oss(const OperatorLowering& lowering) {
-  return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_gpt_oss";
+bool is_t5(const OperatorLowering& lowering) {
+  return !is_gemma(lowering) && !is_wide(lowering) &&
+         lowering.attributes().text("implementation") == "composite_t5";
 }
 
 struct RmsNormStep {
@@ -50,7 +51,7 @@ struct RmsNormFormats {
 
 RmsNormFormats formats_of(const OperatorLowering& lowering) {
   const DataType input = lowering.input().type;
-  if (is_gemma(lowering) || is_gpt_oss(lowering)) return {DataType::float32, DataType::float32};
+  if (is_gemma(lowering) || is_wide(lowering)) return {DataType::float32, DataType::float32};
   if (!is_t5(lowering)) return {DataType::float32, input};
   const DataType product = promoted(input, DataType::float32);
   const DataType weight = has_rms_norm_scale(lowering) ? lowering.parameter(0).type : input;
@@ -102,12 +103,18 @@ void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& nor
                 {.holds = {lowering.input().storage}});
 }
 
-/// Emits the product with the weight in float32, and its conversion.
-void scaled_in_float32(OperatorLowering& lowering, const TensorView& normalized,
-                       std::vector<StorageId> locals) {
-  const TensorView product = ordered_like(
-      lowering.new_tensor("scaled", normalized.shape, normalized.type, StorageClass::activation),
-      normalized);
+/// The format of the wide norm's product with its weight.
+DataType wide_product_type(const OperatorLowering& lowering) {
+  return promoted(lowering.parameter(0).type, DataType::float32);
+}
+
+/// Emits the product with the weight in its own format, and its conversion.
+void scaled_and_converted(OperatorLowering& lowering, const TensorView& normalized,
+                          std::vector<StorageId> locals) {
+  const TensorView product =
+      ordered_like(lowering.new_tensor("scaled", normalized.shape, wide_product_type(lowering),
+                                       StorageClass::activation),
+                   normalized);
   lowering.emit(Kernel::multiply, "scaled", {lowering.parameter(0), normalized}, {product},
                 {.holds = locals, .flops = element_count(normalized.shape)});
   locals.push_back(normalized.storage);
@@ -144,7 +151,7 @@ void give_summed_weight(OperatorLowering& lowering, const TensorView& product,
 TensorView weight_backward(OperatorLowering& lowering, const TensorView& given, DataType kept) {
   const TensorView w = lowering.parameter(0);
   const TensorView dy =
-      is_gpt_oss(lowering) ? cast_gradient(lowering, given, kept, "backward.output.wide") : given;
+      is_wide(lowering) ? cast_gradient(lowering, given, kept, "backward.output.wide") : given;
   const auto emit = [&](RmsNormStep step) {
     return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
   };
@@ -156,7 +163,7 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& given, 
   const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
   const TensorView scaled = emit({Kernel::multiply, "backward.scaled", {dy, w}});
   std::vector<StorageId> holds{dy.storage, normalized.storage};
-  if (is_gpt_oss(lowering)) holds.push_back(scaled.storage);
+  if (is_wide(lowering)) holds.push_back(scaled.storage);
   give_summed_weight(lowering, product, holds);
   return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
@@ -252,8 +259,8 @@ void forward_rms_norm_composite(OperatorLowering& lowering) {
       multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!has_rms_norm_scale(lowering)) return;
   if (is_gemma(lowering)) return scaled_by_one_plus_weight(lowering, normalized);
-  if (is_gpt_oss(lowering) && lowering.output_type().type != normalized.type) {
-    scaled_in_float32(lowering, normalized, std::move(locals));
+  if (is_wide(lowering) && lowering.output_type().type != wide_product_type(lowering)) {
+    scaled_and_converted(lowering, normalized, std::move(locals));
   } else {
     lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
                   {new_output_like(lowering, normalized)},

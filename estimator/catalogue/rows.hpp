@@ -24,6 +24,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow instance_norm();
 [[nodiscard]] OperatorRow rms_norm();
 [[nodiscard]] OperatorRow rms_norm_plus_one();
+[[nodiscard]] OperatorRow rms_norm_wide();
 [[nodiscard]] OperatorRow local_response_norm();
 // padding.cpp, resampling.cpp
 [[nodiscard]] OperatorRow pad();

@@ -292,13 +292,13 @@ std::string norm_line(const DecoderShape& shape, std::string_view name, std::str
       return fmt::format("layer_norm: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::gemma:
       return fmt::format("rms_norm_plus_one: {{name: {}, {}eps: {}}}", name, source, shape.eps);
+    case DecoderShape::Norm::wide:
+      return fmt::format("rms_norm_wide: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::rms:
-    case DecoderShape::Norm::gpt_oss:
       break;
   }
-  return fmt::format("rms_norm: {{name: {}, {}eps: {}, implementation: {}}}", name, source,
-                     shape.eps,
-                     shape.norm == DecoderShape::Norm::gpt_oss ? "composite_gpt_oss" : "composite");
+  return fmt::format("rms_norm: {{name: {}, {}eps: {}, implementation: composite}}", name, source,
+                     shape.eps);
 }
 
 Lines feed_forward_lines(Network& network, const DecoderShape& shape, std::int64_t inner) {

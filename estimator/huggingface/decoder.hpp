@@ -32,7 +32,7 @@ struct DecoderShape {
   bool mlp_bias = false;
   std::string activation_key = "hidden_act";
   double attention_dropout = 0, hidden_dropout = 0, embedding_dropout = 0;
-  enum class Norm { rms, gemma, layer, gpt_oss } norm = Norm::rms;
+  enum class Norm { rms, gemma, layer, wide } norm = Norm::rms;
   double eps = 1e-6;
   enum class HeadNorm {
     none,

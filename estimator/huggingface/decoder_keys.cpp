@@ -243,7 +243,7 @@ DecoderShape read_gpt_oss(Network& network) {
   ConfigReader& config = network.config;
   DecoderShape shape = read_common(network);
   shape.eps = config.real("rms_norm_eps");
-  shape.norm = DecoderShape::Norm::gpt_oss;
+  shape.norm = DecoderShape::Norm::wide;
   shape.query_bias = shape.output_bias = config.boolean("attention_bias");
   shape.sinks = shape.single_angles = true;
   read_window(config, shape, [](std::int64_t layer) { return layer % 2 == 0; });

@@ -230,6 +230,7 @@ constexpr OperatorModel operators[] = {
     {"instance_norm", "4, 5", "  - instance_norm: {affine: true, track_running_stats: true}\n"},
     {"rms_norm", "4, 5", "  - rms_norm\n"},
     {"rms_norm_plus_one", "4, 5", "  - rms_norm_plus_one\n"},
+    {"rms_norm_wide", "4, 5", "  - rms_norm_wide\n"},
     {"rms_norm in operators", "4, 5", "  - rms_norm: {implementation: composite}\n"},
     {"layer_norm without bias", "4, 5", "  - layer_norm: {bias: false}\n"},
     {"local_response_norm", "4, 5", "  - local_response_norm: {size: 3}\n"},

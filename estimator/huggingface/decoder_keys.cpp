@@ -84,8 +84,17 @@ void read_window(ConfigReader& config, DecoderShape& shape,
       return;
     }
   }
-  if (std::ranges::find(shape.sliding, true) != shape.sliding.end()) {
-    shape.window = window.value_or(0);
+  // Qwen's configurations take no layer to slide where there is no window.
+  if (!window && types.empty() && config.type().starts_with("qwen")) {
+    shape.sliding.assign(shape.sliding.size(), false);
+  }
+  const auto sliding = std::ranges::count(shape.sliding, true);
+  if (sliding > 0) shape.window = window.value_or(0);
+  // transformers then makes both masks, and finds no window for the second.
+  if (shape.window == 0 && sliding > 0 && sliding < std::ssize(shape.sliding)) {
+    config.wrong("sliding_window",
+                 fmt::format("{} of {} layers have sliding attention, and there is no window",
+                             sliding, shape.layers));
   }
 }
 

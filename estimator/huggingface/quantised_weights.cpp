@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "estimator/base/bytes.hpp"
@@ -134,19 +135,19 @@ void read_mxfp4(QuantisationReader& reader, CheckpointFormats& stored) {
 /// What vLLM's Marlin kernels add to mxfp4: hidden features in multiples of 256, and an expert's in
 /// multiples of 128 (vLLM at 007d5005, quantization/mxfp4.py, create_weights).
 Bytes marlin_padding(ConfigReader& config) {
-  constexpr std::int64_t hidden_step = 256, inner_step = 128, block = 32, bytes_a_block = 17;
+  constexpr std::int64_t hidden_step = 256, inner_step = 128, most_experts = 65'536;
+  constexpr std::int64_t most_layers = 10'000;
+  constexpr double bytes_a_value = 17.0 / 32, largest = 1e15;  // a byte of scale for 32 values
   const auto padded = [](std::int64_t size, std::int64_t step) {
-    return (size + step - 1) / step * step;
+    return static_cast<double>((size + step - 1) / step * step);
   };
-  constexpr std::int64_t most_features = 1 << 20, most_experts = 1 << 16, most_layers = 10'000;
-  const std::int64_t hidden = config.integer("hidden_size", 1, most_features);
-  const std::int64_t inner = config.integer("intermediate_size", 1, most_features);
-  const std::int64_t experts = config.integer("num_local_experts", 1, most_experts) *
-                               config.integer("num_hidden_layers", 1, most_layers);
-  const std::int64_t more =
-      padded(hidden, hidden_step) * padded(inner, inner_step) - hidden * inner;
-  const double bytes = 3.0 * static_cast<double>(more) * bytes_a_block / block;
-  return Bytes(static_cast<std::int64_t>(bytes * static_cast<double>(experts)));
+  const std::int64_t hidden = config.integer("hidden_size");
+  const std::int64_t inner = config.integer("intermediate_size");
+  const auto experts = static_cast<double>(config.integer("num_local_experts", 1, most_experts) *
+                                           config.integer("num_hidden_layers", 1, most_layers));
+  const double more = padded(hidden, hidden_step) * padded(inner, inner_step) -
+                      static_cast<double>(hidden) * static_cast<double>(inner);
+  return Bytes(static_cast<std::int64_t>(std::min(3 * more * bytes_a_value * experts, largest)));
 }
 
 /// What of mxfp4 depends on what the reader does not know: the card and what is installed.

@@ -146,6 +146,27 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
   }
 }
 
+TEST_CASE("layers that slide beside others want a window") {
+  for (const char* const type : {"gpt_oss", "gemma2", "gemma3_text"}) {
+    CAPTURE(type);
+    const std::string text = std::string("{\"model_type\": \"") + type +
+                             "\", \"num_hidden_layers\": 12, \"sliding_window\": null}";
+    const std::string sliding = std::string_view(type) == "gemma3_text" ? "10" : "6";
+    CHECK(
+        mistakes_in(text).find("error: " + sliding +
+                               " of 12 layers have sliding attention, and there is no window\n") !=
+        std::string::npos);
+  }
+  for (const char* const more :
+       {R"("model_type": "mistral")", R"("model_type": "qwen2", "use_sliding_window": true)"}) {
+    CAPTURE(more);
+    const std::string text = std::string("{") + more + ", \"sliding_window\": null}";
+    CHECK(mistakes_in(text).find("error") == std::string::npos);
+    CHECK(mistakes_in(text, {.values = {{"attention", "eager"}}}).find("error") ==
+          std::string::npos);
+  }
+}
+
 TEST_CASE("of gpt-oss the experts of transformers 4 are said to be sized as those of 5.0") {
   const std::string note =
       "note: transformers before 5.0 runs all experts for all tokens in inference, and one expert "

@@ -91,4 +91,19 @@ TEST_CASE("quantised configurations have the tensors that the libraries' modules
   }
 }
 
+TEST_CASE("a list that leaves all experts of gpt-oss as they are is said to") {
+  std::ifstream file(testing::source_path("/tests/reference/quantised_layouts.json"));
+  json config = json::parse(file)["cases"]["mxfp4-experts"]["config"];
+  const auto notes = [&config](const char* kept) {
+    config["quantization_config"]["modules_to_not_convert"] = {kept};
+    return render(quantised_model(config).warnings);
+  };
+  CHECK(notes("mlp.experts") ==
+        "note: its quantization_config (mxfp4) leaves all experts as they are\n");
+  CHECK(notes("lm_head") ==
+        "note: as its quantization_config says: the experts in mxfp4, groups of 32 (weight_packed, "
+        "weight_scale); not quantised: q_proj, k_proj, v_proj and 3 others; 2.5 MiB of weights and "
+        "their tables in all\n");
+}
+
 }  // namespace stowage

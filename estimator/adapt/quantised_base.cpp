@@ -124,6 +124,7 @@ LayerFormats formats_as_stored(const ModelGraph& model, const CheckpointFormats&
   const OperatorId output = output_layer(model);
   const std::vector<bool> untied = untied_linear_layers(model), logits = router_logits(model);
   LayerFormats formats(model.operators.size());
+  if (stored.experts_alone) return formats;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     const Operator& op = model.operators[i];
     const bool is_output = output.valid() && output.index() == i;
@@ -168,8 +169,8 @@ LayerFormats formats_of_experts(const ModelGraph& model, const CheckpointFormats
       const std::string_view name = model.op(producer).name;
       const std::size_t dot = std::min(name.rfind('.'), name.size());
       // Lists name an expert's layer as the checkpoint does: "experts.0.down_proj".
-      const std::string layer =
-          fmt::format("{}.0.{}", name.substr(0, dot), i == 2 ? "gate_proj" : "down_proj");
+      std::string layer(name.substr(0, dot));
+      if (!stored.experts_alone) layer += i == 2 ? ".0.gate_proj" : ".0.down_proj";
       if (any_means(stored.kept, layer)) continue;
       for (const FormatGroup& group : stored.groups) {
         if (!any_means(group.targets, layer)) continue;
@@ -181,18 +182,37 @@ LayerFormats formats_of_experts(const ModelGraph& model, const CheckpointFormats
   return formats;
 }
 
-/// Packs the weights of experts [experts, features, in]; of both up projections, which lie in one
-/// tensor, each by itself, as checkpoints have them.
-Result<void> pack_experts(ModelGraph& model, Operator& op, const BaseSettings& base, bool both,
-                          std::vector<bool>& dropped) {
+/// How the operator that reads a weight of experts has it.
+enum class ExpertsWeight {
+  one,         ///< [experts, features, in]
+  both,        ///< as above: two projections in one tensor
+  transposed,  ///< [experts, in, features]: gpt-oss, whose two projections are packed as one
+};
+
+/// By tensor: how routed_experts has it.
+std::vector<ExpertsWeight> experts_weights(const ModelGraph& model) {
+  std::vector<ExpertsWeight> weights(model.tensors.size(), ExpertsWeight::one);
+  for (const Operator& op : model.operators) {
+    if (op.row->name != "routed_experts") continue;
+    const bool clamped = op.attributes.text("form") == "clamped";
+    weights[op.inputs[2].index()] = clamped ? ExpertsWeight::transposed : ExpertsWeight::both;
+    if (clamped) weights[op.inputs[3].index()] = ExpertsWeight::transposed;
+  }
+  return weights;
+}
+
+/// Packs the weights of experts; of both up projections each by itself, as checkpoints have them.
+Result<void> pack_experts(ModelGraph& model, Operator& op, const BaseSettings& base,
+                          ExpertsWeight weight, std::vector<bool>& dropped) {
   const OperatorRow& row = packed_parameter_row();
   const Shape shape = model.tensor(op.outputs.front()).type.shape;
-  const std::int64_t halves = both ? 2 : 1;
+  const std::int64_t halves = weight == ExpertsWeight::both ? 2 : 1;
+  const bool transposed = weight == ExpertsWeight::transposed;
   Attributes attributes;
   attributes.set("shape", shape);
   attributes.set("layers", shape[0].constant * halves);
-  attributes.set("features", shape[1].constant / halves);
-  attributes.set("in", shape[2].constant);
+  attributes.set("features", shape[transposed ? 2 : 1].constant / halves);
+  attributes.set("in", shape[transposed ? 1 : 2].constant);
   set_attributes(attributes, base.packed);
   const auto inference = inferred(model, row, attributes, op.inputs, op.name, op.span);
   if (!inference) return tl::unexpected(inference.error());
@@ -283,13 +303,30 @@ Bytes bytes_of_weights(const ModelGraph& model) {
   return Bytes(bytes);
 }
 
+void make_float32(ModelGraph& model, TensorId bias) {
+  const OperatorId producer = model.tensor(bias).producer;
+  if (!producer.valid() || model.op(producer).parameters.size() != 1) return;
+  model.parameters[model.op(producer).parameters.front().index()].type.type = DataType::float32;
+  model.tensors[bias.index()].type.type = DataType::float32;
+}
+
+/// gpt-oss' packed experts run in kernels that gather, add biases and gate within themselves.
+void run_packed_experts(ModelGraph& model, bool wide_biases) {
+  for (Operator& op : model.operators) {
+    if (op.row->name != "routed_experts" || op.attributes.text("form") != "clamped") continue;
+    const OperatorId up = model.tensor(op.inputs[2]).producer;
+    const bool packed = up.valid() && model.op(up).row == &packed_parameter_row();
+    op.attributes.set("fused", packed);
+    if (!packed || !wide_biases) continue;
+    make_float32(model, op.inputs[4]);
+    make_float32(model, op.inputs[5]);
+  }
+}
+
 /// `experts`: formats of experts' weights; empty: of none.
 Result<ModelGraph> with_formats(ModelGraph model, const LayerFormats& formats,
                                 const LayerFormats& experts) {
-  std::vector<bool> up(model.tensors.size());
-  for (const Operator& op : model.operators) {
-    if (op.row->name == "routed_experts") up[op.inputs[2].index()] = true;
-  }
+  const std::vector<ExpertsWeight> weights = experts_weights(model);
   std::vector<bool> dropped(model.parameters.size());
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
     Operator& op = model.operators[i];
@@ -299,8 +336,8 @@ Result<ModelGraph> with_formats(ModelGraph model, const LayerFormats& formats,
       }
     }
     if (experts.empty() || experts[i] == nullptr) continue;
-    const bool both = up[op.outputs.front().index()];
-    if (auto made = pack_experts(model, op, *experts[i], both, dropped); !made) {
+    const ExpertsWeight weight = weights[op.outputs.front().index()];
+    if (auto made = pack_experts(model, op, *experts[i], weight, dropped); !made) {
       return tl::unexpected(std::move(made.error()));
     }
   }
@@ -309,8 +346,12 @@ Result<ModelGraph> with_formats(ModelGraph model, const LayerFormats& formats,
   return model;
 }
 
-Result<void> check_base(const ModelGraph& model, const BaseSettings& base,
-                        const LayerFormats& formats) {
+bool any_formats(const LayerFormats& formats) {
+  return std::any_of(formats.begin(), formats.end(),
+                     [](const BaseSettings* format) { return format != nullptr; });
+}
+
+Result<void> check_base(const ModelGraph& model, const BaseSettings& base, bool any) {
   if (model.precision != Precision::fp32 && model.precision != Precision::fp16 &&
       model.precision != Precision::bf16) {
     return failure(
@@ -318,10 +359,23 @@ Result<void> check_base(const ModelGraph& model, const BaseSettings& base,
                     "fp16 or bf16, not under {}",
                     to_string(base), to_string(model.precision)));
   }
-  const bool any = std::any_of(formats.begin(), formats.end(),
-                               [](const BaseSettings* format) { return format != nullptr; });
   if (!any) return failure(fmt::format("'{}' has no linear layer to quantise", model.name));
   return {};
+}
+
+/// "196 linear layers in nf4, and the experts", "the experts in mxfp4"
+std::string converted_words(const LayerFormats& formats, bool packed, const BaseSettings& base) {
+  if (!any_formats(formats)) return fmt::format("the experts in {}", words_of(base));
+  return count_words(formats) + (packed ? ", and the experts" : "");
+}
+
+/// The lists of a file leave all experts as they are.
+ModelGraph without_packed_experts(ModelGraph model, const CheckpointFormats& stored) {
+  model.warnings.push_back(
+      {.severity = Severity::note,
+       .message = fmt::format("its quantization_config ({}) leaves all experts as they are",
+                              stored.method)});
+  return model;
 }
 
 }  // namespace
@@ -329,7 +383,7 @@ Result<void> check_base(const ModelGraph& model, const BaseSettings& base,
 Result<ModelGraph> with_quantised_base(ModelGraph model, const BaseSettings& base) {
   const auto formats = formats_as_asked(model, base);
   if (!formats) return tl::unexpected(formats.error());
-  if (auto suits = check_base(model, base, *formats); !suits) {
+  if (auto suits = check_base(model, base, any_formats(*formats)); !suits) {
     return tl::unexpected(std::move(suits.error()));
   }
   auto made = with_formats(std::move(model), *formats, {});
@@ -342,21 +396,22 @@ Result<ModelGraph> with_quantised_base(ModelGraph model, const BaseSettings& bas
 Result<ModelGraph> with_checkpoint_formats(ModelGraph model, const CheckpointFormats& stored) {
   const LayerFormats formats = formats_as_stored(model, stored);
   const BaseSettings& base = stored.groups.front().base;
-  if (auto suits = check_base(model, base, formats); !suits) {
+  const LayerFormats experts = formats_of_experts(model, stored);
+  const bool packed = any_formats(experts);
+  if (stored.experts_alone && !packed) return without_packed_experts(std::move(model), stored);
+  if (auto suits = check_base(model, base, stored.experts_alone || any_formats(formats)); !suits) {
     return tl::unexpected(std::move(suits.error()));
   }
-  const LayerFormats experts = formats_of_experts(model, stored);
-  const auto packed = std::count_if(experts.begin(), experts.end(),
-                                    [](const BaseSettings* format) { return format != nullptr; });
   auto made = with_formats(std::move(model), formats, experts);
   if (!made) return made;
+  run_packed_experts(*made, stored.wide_biases);
   const std::string kept = kept_words(*made);
   made->warnings.push_back(
       {.severity = Severity::note,
        .message = fmt::format(
-           "as its quantization_config says: {}{}{}; {} of weights and their tables in all",
-           count_words(formats), packed > 0 ? ", and the experts" : "",
-           kept.empty() ? "" : "; not quantised: " + kept, format_bytes(bytes_of_weights(*made)))});
+           "as its quantization_config says: {}{}; {} of weights and their tables in all",
+           converted_words(formats, packed, base), kept.empty() ? "" : "; not quantised: " + kept,
+           format_bytes(bytes_of_weights(*made)))});
   for (Diagnostic& note : uncounted(formats)) made->warnings.push_back(std::move(note));
   made->fine_tuning.base = base;
   return made;

@@ -40,6 +40,7 @@ constexpr OperatorExample examples[] = {
     {"instance_norm", "- instance_norm\n"},
     {"rms_norm", "- rms_norm\n"},
     {"rms_norm_plus_one", "- rms_norm_plus_one\n"},
+    {"rms_norm_wide", "- rms_norm_wide\n"},
     {"local_response_norm", "- local_response_norm: {size: 3}\n", image},
     {"relu", "- relu\n"},
     {"relu6", "- relu6\n"},
@@ -64,6 +65,10 @@ constexpr OperatorExample examples[] = {
      "- linear: {name: up, from: stem, features: 8}\n"
      "- swiglu: {from: [gate, up]}\n"},
     {"softmax", "- softmax\n"},
+    {"sink_softmax",
+     "- parameter: {name: sinks, shape: [4]}\n"
+     "- sink_softmax: {from: [stem, sinks]}\n",
+     image},
     {"log_softmax", "- log_softmax\n"},
     {"max_pool1d", "- max_pool1d: {kernel: 2}\n"},
     {"max_pool2d", "- max_pool2d: {kernel: 3, stride: 2, padding: 1}\n", image},

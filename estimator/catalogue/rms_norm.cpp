@@ -6,7 +6,7 @@
 // lowered operator by operator, with autograd's lifetimes. T5LayerNorm.forward differs in 16 bits:
 // what it multiplies is not the float32 copy but the input, which is saved besides.
 // GemmaRMSNorm.forward multiplies by 1 + weight, a tensor of its own, in float32, and converts
-// last. Our executor runs all of them as one kernel.
+// last; GptOssRMSNorm.forward does so by the weight. Our executor runs all of them as one kernel.
 #include <fmt/format.h>
 
 #include "estimator/catalogue/argument_view.hpp"
@@ -130,6 +130,39 @@ void backward_rms_norm_plus_one(OperatorLowering& lowering) {
   give_affine_gradients(lowering, gradients);
 }
 
+// The wide norm as one kernel, which takes the weight in its input's format.
+
+TensorView weight_as_input(OperatorLowering& lowering, const TensorView& x, std::string_view name) {
+  return lowering.cast(lowering.parameter(0), x.type, name);
+}
+
+void forward_rms_norm_wide(OperatorLowering& lowering) {
+  const TensorView x = input_view(lowering, Kernel::rms_norm_forward);
+  const TensorView weight = weight_as_input(lowering, x, "weight.cast");
+  const TensorView rstd =
+      lowering.new_tensor("rstd", rms_norm_statistics_shape(lowering, x), statistics_type(x.type),
+                          StorageClass::saved_auxiliary);
+  lowering.emit(Kernel::rms_norm_forward, "forward", {x, weight}, {lowering.new_output(), rstd},
+                {.flops = element_count(x.shape) * Affine(rms_norm_flops)});
+  lowering.save("input", x);
+  lowering.save("rstd", rstd);
+}
+
+void backward_rms_norm_wide(OperatorLowering& lowering) {
+  const TensorView x = lowering.saved("input");
+  const TensorView weight = weight_as_input(lowering, x, "backward.weight.cast");
+  const TensorView dx = lowering.new_input_gradient();
+  const bool converts = lowering.parameter(0).type != x.type;
+  const TensorView dw = converts ? lowering.new_tensor("grad_weight", weight.shape, x.type,
+                                                       StorageClass::activation_gradient)
+                                 : lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::rms_norm_backward, "backward",
+                {x, lowering.output_gradient(), weight, lowering.saved("rstd")}, {dx, dw},
+                {.flops = element_count(x.shape) * Affine(2 * rms_norm_flops)});
+  if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
+  if (lowering.parameter_needs_gradient(0)) lowering.give_parameter_gradient(0, dw);
+}
+
 /// Written in operators, what is multiplied is of no class.
 AutocastClass rms_norm_autocast(const Attributes& attributes) {
   return attributes.text("implementation") == "fused" ? AutocastClass::float32
@@ -164,6 +197,22 @@ OperatorRow rows::rms_norm() {
           .autocast = AutocastClass::float32,
           .autocast_by_attributes = rms_norm_autocast,
           .promotes_with_parameters = true};
+}
+
+OperatorRow rows::rms_norm_wide() {
+  return {.name = "rms_norm_wide",
+          .doc =
+              "rms_norm whose product with its weight is in float32 and converted last, as "
+              "gpt-oss has it",
+          .attributes = {normalized_axes_attribute(),
+                         {.name = "eps",
+                          .type = AttributeType::real,
+                          .doc = "added to the mean square",
+                          .default_value = 1e-6,
+                          .minimum = 0}},
+          .infer = infer_rms_norm,
+          .lowering = {.stowage = {forward_rms_norm_wide, backward_rms_norm_wide},
+                       .pytorch = {forward_rms_norm_composite, backward_rms_norm_composite}}};
 }
 
 OperatorRow rows::rms_norm_plus_one() {

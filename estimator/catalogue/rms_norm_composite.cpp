@@ -14,8 +14,13 @@ namespace {
 bool is_gemma(const OperatorLowering& lowering) {
   return lowering.op().row->name == "rms_norm_plus_one";
 }
+/// The product with the weight is not in the input's 16 bits, and is converted last.
+bool is_wide(const OperatorLowering& lowering) {
+  return lowering.op().row->name == "rms_norm_wide";
+}
 bool is_t5(const OperatorLowering& lowering) {
-  return !is_gemma(lowering) && lowering.attributes().text("implementation") == "composite_t5";
+  return !is_gemma(lowering) && !is_wide(lowering) &&
+         lowering.attributes().text("implementation") == "composite_t5";
 }
 
 struct RmsNormStep {
@@ -46,7 +51,7 @@ struct RmsNormFormats {
 
 RmsNormFormats formats_of(const OperatorLowering& lowering) {
   const DataType input = lowering.input().type;
-  if (is_gemma(lowering)) return {DataType::float32, DataType::float32};
+  if (is_gemma(lowering) || is_wide(lowering)) return {DataType::float32, DataType::float32};
   if (!is_t5(lowering)) return {DataType::float32, input};
   const DataType product = promoted(input, DataType::float32);
   const DataType weight = has_rms_norm_scale(lowering) ? lowering.parameter(0).type : input;
@@ -98,6 +103,25 @@ void scaled_by_one_plus_weight(OperatorLowering& lowering, const TensorView& nor
                 {.holds = {lowering.input().storage}});
 }
 
+/// The format of the wide norm's product with its weight.
+DataType wide_product_type(const OperatorLowering& lowering) {
+  return promoted(lowering.parameter(0).type, DataType::float32);
+}
+
+/// Emits the product with the weight in its own format, and its conversion.
+void scaled_and_converted(OperatorLowering& lowering, const TensorView& normalized,
+                          std::vector<StorageId> locals) {
+  const TensorView product =
+      ordered_like(lowering.new_tensor("scaled", normalized.shape, wide_product_type(lowering),
+                                       StorageClass::activation),
+                   normalized);
+  lowering.emit(Kernel::multiply, "scaled", {lowering.parameter(0), normalized}, {product},
+                {.holds = locals, .flops = element_count(normalized.shape)});
+  locals.push_back(normalized.storage);
+  lowering.emit(Kernel::cast, "forward", {product}, {new_output_like(lowering, product)},
+                {.holds = std::move(locals)});
+}
+
 /// `gradient` converted to another format, by the engine or by the backward of a conversion.
 TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient, DataType type,
                          std::string_view suffix) {
@@ -106,9 +130,28 @@ TensorView cast_gradient(OperatorLowering& lowering, const TensorView& gradient,
              StorageClass::activation_gradient);
 }
 
-/// Backward of the product with the weight: returns the gradient of the other factor.
-TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, DataType kept) {
+/// Gives the weight its gradient, the sum of `product`, in its own format. `holds`: what the node
+/// has saved and made.
+void give_summed_weight(OperatorLowering& lowering, const TensorView& product,
+                        const std::vector<StorageId>& holds) {
   const TensorView w = lowering.parameter(0);
+  const bool converts = w.type != product.type;
+  const TensorView sum = converts ? lowering.new_tensor("grad_weight.wide", w.shape, product.type,
+                                                        StorageClass::activation_gradient)
+                                  : lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {sum},
+                {.holds = holds, .flops = element_count(product.shape)});
+  if (!converts) return lowering.give_parameter_gradient(0, sum);
+  const TensorView narrow = lowering.new_parameter_gradient(0);
+  lowering.emit(Kernel::cast, "backward.weight.narrow", {sum}, {narrow}, {.holds = holds});
+  lowering.give_parameter_gradient(0, narrow);
+}
+
+/// Backward of the product with the weight: returns the gradient of the other factor.
+TensorView weight_backward(OperatorLowering& lowering, const TensorView& given, DataType kept) {
+  const TensorView w = lowering.parameter(0);
+  const TensorView dy =
+      is_wide(lowering) ? cast_gradient(lowering, given, kept, "backward.output.wide") : given;
   const auto emit = [&](RmsNormStep step) {
     return run(lowering, std::move(step), dy.shape, dy.type, StorageClass::activation_gradient);
   };
@@ -119,10 +162,9 @@ TensorView weight_backward(OperatorLowering& lowering, const TensorView& dy, Dat
   const TensorView normalized = lowering.saved("normalized");
   const TensorView product = emit({Kernel::multiply, "backward.weight", {dy, normalized}});
   const TensorView scaled = emit({Kernel::multiply, "backward.scaled", {dy, w}});
-  const TensorView dw = lowering.new_parameter_gradient(0);
-  lowering.emit(Kernel::sum_to_shape, "backward.weight.sum", {product}, {dw},
-                {.holds = {dy.storage, normalized.storage}, .flops = element_count(dy.shape)});
-  lowering.give_parameter_gradient(0, dw);
+  std::vector<StorageId> holds{dy.storage, normalized.storage};
+  if (is_wide(lowering)) holds.push_back(scaled.storage);
+  give_summed_weight(lowering, product, holds);
   return cast_gradient(lowering, scaled, kept, "backward.scaled.narrow");
 }
 
@@ -217,9 +259,13 @@ void forward_rms_norm_composite(OperatorLowering& lowering) {
       multiplied_by_rstd(lowering, is_t5(lowering) ? input : x, rstd, locals);
   if (!has_rms_norm_scale(lowering)) return;
   if (is_gemma(lowering)) return scaled_by_one_plus_weight(lowering, normalized);
-  lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
-                {new_output_like(lowering, normalized)},
-                {.holds = std::move(locals), .flops = element_count(x.shape)});
+  if (is_wide(lowering) && lowering.output_type().type != wide_product_type(lowering)) {
+    scaled_and_converted(lowering, normalized, std::move(locals));
+  } else {
+    lowering.emit(Kernel::multiply, "forward", {lowering.parameter(0), normalized},
+                  {new_output_like(lowering, normalized)},
+                  {.holds = std::move(locals), .flops = element_count(x.shape)});
+  }
   lowering.save("weight", lowering.parameter(0));
   if (lowering.parameter_needs_gradient(0)) lowering.save("normalized", normalized);
 }

@@ -1,6 +1,7 @@
 // RMS norms that language models of transformers write as several tensor operations: lowered one
 // operation at a time, with autograd's lifetimes. These are the implementations composite and
-// composite_t5 of rms_norm, and rms_norm_plus_one (rms_norm.cpp says how the three differ).
+// composite_t5 of rms_norm, rms_norm_plus_one and rms_norm_wide (rms_norm.cpp says how the four
+// differ).
 #pragma once
 
 #include "estimator/step/operator_lowering.hpp"

@@ -24,6 +24,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow instance_norm();
 [[nodiscard]] OperatorRow rms_norm();
 [[nodiscard]] OperatorRow rms_norm_plus_one();
+[[nodiscard]] OperatorRow rms_norm_wide();
 [[nodiscard]] OperatorRow local_response_norm();
 // padding.cpp, resampling.cpp
 [[nodiscard]] OperatorRow pad();
@@ -124,8 +125,9 @@ namespace stowage::rows {
 // embedding.cpp
 [[nodiscard]] OperatorRow embedding();
 [[nodiscard]] OperatorRow positions();
-// softmax.cpp, scaled_dot_product_attention.cpp (and attention_*.cpp)
+// softmax.cpp, sink_softmax.cpp, scaled_dot_product_attention.cpp (and attention_*.cpp)
 [[nodiscard]] OperatorRow softmax();
+[[nodiscard]] OperatorRow sink_softmax();
 [[nodiscard]] OperatorRow scaled_dot_product_attention();
 // log_softmax.cpp
 [[nodiscard]] OperatorRow log_softmax();
@@ -139,7 +141,7 @@ namespace stowage::rows {
 [[nodiscard]] OperatorRow lstm();
 [[nodiscard]] OperatorRow gru();
 [[nodiscard]] OperatorRow rnn();
-// routed_experts.cpp
+// routed_experts.cpp (and experts_*.cpp)
 [[nodiscard]] OperatorRow routed_experts();
 // custom.cpp
 [[nodiscard]] OperatorRow custom();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "estimator/catalogue/argument_view.hpp"
+#include "estimator/catalogue/held_weights.hpp"
 #include "estimator/catalogue/rows.hpp"
 #include "estimator/catalogue/shape_rules.hpp"
 #include "estimator/pytorch/kernel_scratch.hpp"
@@ -128,6 +129,17 @@ void backward_softmax(OperatorLowering& lowering) {
 
 }  // namespace
 
+AttributeSpec held_attribute() {
+  return {.name = "held",
+          .type = AttributeType::choice,
+          .doc =
+              "of attention, in inference: variables hold queries, keys, values and the result "
+              "until the module around it is done, or (layer) the result until the repeated "
+              "layer is",
+          .default_value = std::string("nothing"),
+          .choices = {"nothing", "module", "layer"}};
+}
+
 OperatorRow rows::softmax() {
   return {
       .name = "softmax",
@@ -140,13 +152,7 @@ OperatorRow rows::softmax() {
                       .type = AttributeType::boolean,
                       .doc = "of 16 bits the result is made and kept in float32, then converted",
                       .default_value = false},
-                     {.name = "held",
-                      .type = AttributeType::choice,
-                      .doc = "of attention, in inference: variables hold queries, keys, values and "
-                             "the result until the module around it is done, or (layer) the result "
-                             "until the repeated layer is",
-                      .default_value = std::string("nothing"),
-                      .choices = {"nothing", "module", "layer"}}},
+                     held_attribute()},
       .infer = infer_softmax,
       .lowering = {.stowage = {forward_softmax, backward_softmax<no_scratch>},
                    .pytorch = {forward_softmax, backward_softmax<product_scratch>, true}},

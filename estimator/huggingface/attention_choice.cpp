@@ -52,7 +52,10 @@ Result<AttentionChoice> chosen_attention(ConfigReader& config, const Family& fam
   const auto asked = asked_attention(config, options);
   const std::string name = asked ? asked->name : has_fused ? "sdpa" : "eager";
   if (name == "eager") return AttentionChoice{AttentionFunction::eager, false, "'eager'"};
-  if (name == "paged") return AttentionChoice{AttentionFunction::sdpa, true, "'paged'"};
+  if (name == "paged") {
+    return AttentionChoice{family.has_sinks ? AttentionFunction::eager : AttentionFunction::sdpa,
+                           true, "'paged'"};
+  }
   if (is_flash_function(name) && has_flash_function(family)) {
     return AttentionChoice{AttentionFunction::sdpa, false,
                            fmt::format("'{}', sized as 'sdpa'", name)};

@@ -13,7 +13,8 @@ namespace stowage {
 struct AttentionChoice {
   AttentionFunction function = AttentionFunction::sdpa;
   /// The argument `attention` is "paged": a server's own function over blocks of a cache runs
-  /// instead of transformers', fused for every family (vLLM caps scores within it).
+  /// instead of transformers', fused for every family (vLLM caps scores within it). Attention with
+  /// sinks is described in products, which a paged cache replaces.
   bool is_paged = false;
   std::string words;  ///< for a note: "'sdpa'", "'flash_attention_2', sized as 'sdpa'"
 };

@@ -138,6 +138,10 @@ void write_attention(Network& network, const DecoderShape& shape) {
                      .dropout = shape.attention_dropout,
                      .scale = shape.scale,
                      .softcap = shape.softcap};
+  if (shape.sinks) {
+    layers.add(fmt::format("parameter: {{name: sinks, shape: [{}]}}", shape.heads));
+    call.sinks = "sinks";
+  }
   if (has_eager(network)) {
     call.mask = "input.3";
   } else if (shape.window > 0) {
@@ -254,8 +258,9 @@ void write_backbone(Network& network, const DecoderShape& shape) {
   // If every layer has the window, transformers does not make the mask without it.
   if (has_eager(network) && shape.window > 0 && !mixes_windows(shape)) masks.erase(masks.begin());
   layers.add(masks);
-  layers.add(fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}}}",
-                         shape.rotated, shape.base));
+  layers.add(
+      fmt::format("rotary_table: {{name: rotary_emb, length: seq, features: {}, base: {}{}}}",
+                  shape.rotated, shape.base, shape.single_angles ? ", repeated: false" : ""));
   std::string inputs = states + ", rotary_emb.0, rotary_emb.1";
   if (has_eager(network)) {
     inputs +=
@@ -287,6 +292,8 @@ std::string norm_line(const DecoderShape& shape, std::string_view name, std::str
       return fmt::format("layer_norm: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::gemma:
       return fmt::format("rms_norm_plus_one: {{name: {}, {}eps: {}}}", name, source, shape.eps);
+    case DecoderShape::Norm::wide:
+      return fmt::format("rms_norm_wide: {{name: {}, {}eps: {}}}", name, source, shape.eps);
     case DecoderShape::Norm::rms:
       break;
   }

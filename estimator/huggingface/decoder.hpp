@@ -13,12 +13,14 @@ namespace stowage {
 
 /// A mixture of experts in place of a feed-forward network.
 struct ExpertsShape {
-  std::int64_t count = 0;    ///< experts
-  std::int64_t chosen = 0;   ///< experts that a token uses
-  std::int64_t inner = 0;    ///< features between an expert's two products
-  std::int64_t shared = 0;   ///< features of the expert that all tokens use; 0: none
-  bool normalized = true;    ///< the chosen experts' weights are divided by their sum
-  std::vector<bool> layers;  ///< which layers have experts
+  std::int64_t count = 0;       ///< experts
+  std::int64_t chosen = 0;      ///< experts that a token uses
+  std::int64_t inner = 0;       ///< features between an expert's two products
+  std::int64_t shared = 0;      ///< features of the expert that all tokens use; 0: none
+  bool normalized = true;       ///< the chosen experts' weights are divided by their sum
+  bool clamped = false;         ///< gpt-oss: biases, and the form `clamped` of routed_experts
+  double limit = 0, alpha = 0;  ///< clamped: of the gate
+  std::vector<bool> layers;     ///< which layers have experts
 };
 
 struct DecoderShape {
@@ -30,7 +32,7 @@ struct DecoderShape {
   bool mlp_bias = false;
   std::string activation_key = "hidden_act";
   double attention_dropout = 0, hidden_dropout = 0, embedding_dropout = 0;
-  enum class Norm { rms, gemma, layer } norm = Norm::rms;
+  enum class Norm { rms, gemma, layer, wide } norm = Norm::rms;
   double eps = 1e-6;
   enum class HeadNorm {
     none,
@@ -56,6 +58,8 @@ struct DecoderShape {
   std::int64_t rotated = 0;  ///< rotated features of a head
   double base = 10000;
   std::optional<double> local_base;  ///< Gemma 3: of sliding layers
+  bool single_angles = false;        ///< rotary tables have each angle once
+  bool sinks = false;                ///< a learned score of each head beside the keys'
   double scale = 0;                  ///< of scores; 0: 1 / sqrt(width)
   double softcap = 0, final_softcap = 0;
   std::int64_t window = 0;    ///< 0: none
@@ -86,5 +90,6 @@ void write_experts(Network& network, const DecoderShape& shape);
 [[nodiscard]] DecoderShape read_gemma(Network& network);
 [[nodiscard]] DecoderShape read_phi3(Network& network);
 [[nodiscard]] DecoderShape read_stablelm(Network& network);
+[[nodiscard]] DecoderShape read_gpt_oss(Network& network);
 
 }  // namespace stowage

@@ -84,8 +84,17 @@ void read_window(ConfigReader& config, DecoderShape& shape,
       return;
     }
   }
-  if (std::ranges::find(shape.sliding, true) != shape.sliding.end()) {
-    shape.window = window.value_or(0);
+  // Qwen's configurations take no layer to slide where there is no window.
+  if (!window && types.empty() && config.type().starts_with("qwen")) {
+    shape.sliding.assign(shape.sliding.size(), false);
+  }
+  const auto sliding = std::ranges::count(shape.sliding, true);
+  if (sliding > 0) shape.window = window.value_or(0);
+  // transformers then makes both masks, and finds no window for the second.
+  if (shape.window == 0 && sliding > 0 && sliding < std::ssize(shape.sliding)) {
+    config.wrong("sliding_window",
+                 fmt::format("{} of {} layers have sliding attention, and there is no window",
+                             sliding, shape.layers));
   }
 }
 
@@ -236,6 +245,24 @@ DecoderShape read_phi3(Network& network) {
   shape.fused_projections = shape.drops_attention = true;
   shape.rotation = DecoderShape::Rotation::inside;
   read_window(config, shape, every_layer);
+  return shape;
+}
+
+DecoderShape read_gpt_oss(Network& network) {
+  ConfigReader& config = network.config;
+  DecoderShape shape = read_common(network);
+  shape.eps = config.real("rms_norm_eps");
+  shape.norm = DecoderShape::Norm::wide;
+  shape.query_bias = shape.output_bias = config.boolean("attention_bias");
+  shape.sinks = shape.single_angles = true;
+  read_window(config, shape, [](std::int64_t layer) { return layer % 2 == 0; });
+  read_experts(config, shape, "num_local_experts");
+  shape.experts->clamped = true;
+  shape.experts->limit = config.real("swiglu_limit");
+  shape.experts->alpha = config.real("swiglu_alpha");
+  // Of the published files: other names of keys that the class has.
+  config.pass_over("experts_per_token");
+  config.pass_over("initial_context_length");
   return shape;
 }
 

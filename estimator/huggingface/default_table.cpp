@@ -386,6 +386,19 @@ true, "scale_embedding": false, "suppress_tokens": null, "tie_word_embeddings": 
 "use_cache": true, "use_weighted_layer_sum": false, "vocab_size": 51865})",
      R"({"hidden_size": "d_model", "num_attention_heads": "encoder_attention_heads",
 "num_hidden_layers": "encoder_layers", "num_key_value_heads": "encoder_attention_heads"})"},
+    {"gpt_oss", "GptOssConfig",
+     R"({"architectures": null, "attention_bias": true, "attention_dropout": 0.0, "bos_token_id":
+null, "chunk_size_feed_forward": 0, "dtype": null, "eos_token_id": null, "head_dim": 64,
+"hidden_act": "silu", "hidden_size": 2880, "id2label": null, "initializer_range": 0.02,
+"intermediate_size": 2880, "is_encoder_decoder": false, "label2id": null, "layer_types":
+null, "max_position_embeddings": 131072, "num_attention_heads": 64, "num_experts_per_tok":
+4, "num_hidden_layers": 36, "num_key_value_heads": 8, "num_local_experts": 128,
+"output_hidden_states": false, "output_router_logits": false, "pad_token_id": null,
+"problem_type": null, "return_dict": true, "rms_norm_eps": 1e-05, "rope_parameters": null,
+"router_aux_loss_coef": 0.001, "sliding_window": 128, "swiglu_alpha": 1.702,
+"swiglu_limit": 7.0, "tie_word_embeddings": false, "use_cache": true, "vocab_size":
+201088})",
+     R"({"num_experts": "num_local_experts"})"},
   };
   return table;
 }

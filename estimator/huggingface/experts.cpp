@@ -28,8 +28,9 @@ Lines sparse_lines(const DecoderShape& shape) {
                           shape.hidden)};
   if (experts.shared > 0)
     lines.push_back("shared_expert: {name: shared_expert, from: tokens_flat}");
-  lines.push_back(linear_line("gate", "tokens_flat", experts.count, false));
-  lines.push_back("experts: {name: experts, from: [tokens_flat, gate]}");
+  const std::string_view router = experts.clamped ? "router" : "gate";
+  lines.push_back(linear_line(router, "tokens_flat", experts.count, experts.clamped));
+  lines.push_back(fmt::format("experts: {{name: experts, from: [tokens_flat, {}]}}", router));
   if (experts.shared > 0) {
     lines.push_back(linear_line("shared_expert_gate", "tokens_flat", 1, false));
     lines.push_back("sigmoid: {name: shared_weight}");
@@ -42,11 +43,25 @@ Lines sparse_lines(const DecoderShape& shape) {
   return lines;
 }
 
-}  // namespace
-
-void write_experts(Network& network, const DecoderShape& shape) {
+/// The weights of gpt-oss' experts, [experts, in, out], and their biases.
+void write_clamped_experts(LayerLines& block, const DecoderShape& shape) {
   const ExpertsShape& experts = *shape.experts;
-  LayerLines& block = network.text.block("experts");
+  const auto parameter = [&](std::string_view name, const std::string& sizes) {
+    block.add(fmt::format("parameter: {{name: {}, shape: [{}, {}]}}", name, experts.count, sizes));
+  };
+  parameter("gate_up_proj", fmt::format("{}, {}", shape.hidden, 2 * experts.inner));
+  parameter("gate_up_proj_bias", fmt::format("{}", 2 * experts.inner));
+  parameter("down_proj", fmt::format("{}, {}", experts.inner, shape.hidden));
+  parameter("down_proj_bias", fmt::format("{}", shape.hidden));
+  block.add(
+      fmt::format("routed_experts: {{name: routed, from: [input.0, input.1, gate_up_proj, "
+                  "down_proj, gate_up_proj_bias, down_proj_bias], chosen: {}, form: clamped, "
+                  "limit: {}, alpha: {}}}",
+                  experts.chosen, experts.limit, experts.alpha));
+}
+
+void write_plain_experts(Network& network, LayerLines& block, const DecoderShape& shape) {
+  const ExpertsShape& experts = *shape.experts;
   block.add(fmt::format("parameter: {{name: gate_up_proj, shape: [{}, {}, {}]}}", experts.count,
                         2 * experts.inner, shape.hidden));
   block.add(fmt::format("parameter: {{name: down_proj, shape: [{}, {}, {}]}}", experts.count,
@@ -56,6 +71,18 @@ void write_experts(Network& network, const DecoderShape& shape) {
                   "down_proj], chosen: {}, normalized: {}{}}}",
                   experts.chosen, experts.normalized,
                   network.config.type() == "mixtral" ? "" : ", weights: as_logits"));
+}
+
+}  // namespace
+
+void write_experts(Network& network, const DecoderShape& shape) {
+  const ExpertsShape& experts = *shape.experts;
+  LayerLines& block = network.text.block("experts");
+  if (experts.clamped) {
+    write_clamped_experts(block, shape);
+  } else {
+    write_plain_experts(network, block, shape);
+  }
   if (experts.shared > 0) {
     network.text.block("shared_expert").add(feed_forward_lines(network, shape, experts.shared));
   }

@@ -36,6 +36,7 @@ std::span<const Family> families() {
       Family{"gemma3_text", "Gemma3", decoder_heads, write_gemma_family},
       Family{"phi3", "Phi3", decoder_heads, write_phi3_family},
       Family{"stablelm", "StableLm", decoder_heads, write_stablelm_family},
+      Family{"gpt_oss", "GptOss", decoder_heads, write_gpt_oss, true, true, true},
       Family{"phi", "Phi", decoder_heads, write_phi},
       Family{"gpt_neox", "GPTNeoX", decoder_heads, write_gpt_neox},
       Family{"falcon", "Falcon", decoder_heads, write_falcon},
@@ -74,5 +75,6 @@ void write_starcoder2(Network& network) { write_decoder(network, read_starcoder2
 void write_first_gemma(Network& network) { write_decoder(network, read_first_gemma(network)); }
 void write_phi3_family(Network& network) { write_decoder(network, read_phi3(network)); }
 void write_stablelm_family(Network& network) { write_decoder(network, read_stablelm(network)); }
+void write_gpt_oss(Network& network) { write_decoder(network, read_gpt_oss(network)); }
 
 }  // namespace stowage

@@ -15,6 +15,7 @@ struct Family {
   void (*write)(Network& network) = nullptr;
   bool has_heads = true;
   bool eager_only = false;  ///< its attention has no fused form
+  bool has_sinks = false;   ///< of attention, which PyTorch's fused function does not have
 };
 [[nodiscard]] std::span<const Family> families();
 /// Null: no such type.
@@ -28,6 +29,7 @@ void write_first_gemma(Network& network);
 void write_gemma_family(Network& network);
 void write_phi3_family(Network& network);
 void write_stablelm_family(Network& network);
+void write_gpt_oss(Network& network);
 void write_phi(Network& network);
 void write_gpt_neox(Network& network);
 void write_falcon(Network& network);

@@ -160,8 +160,13 @@ Lines eager_lines(const AttentionCall& call) {
     add(fmt::format("add: {{name: masked, from: [{}, {}]}}", call.softcap > 0 ? "raised" : "scaled",
                     call.mask));
   }
-  add(fmt::format("softmax: {{name: weights{}, held: {}}}",
-                  call.wide_softmax ? ", upcast: true" : "", call.held));
+  if (!call.sinks.empty()) {
+    add(fmt::format("sink_softmax: {{name: weights, from: [masked, {}], held: {}}}", call.sinks,
+                    call.held));
+  } else {
+    add(fmt::format("softmax: {{name: weights{}, held: {}}}",
+                    call.wide_softmax ? ", upcast: true" : "", call.held));
+  }
   if (call.dropout > 0) add(fmt::format("dropout: {{name: kept, p: {}}}", call.dropout));
   add(fmt::format("matmul: {{name: attention, from: [{}, values_repeated]}}",
                   call.dropout > 0 ? "kept" : "weights"));

@@ -47,6 +47,7 @@ struct AttentionCall {
   /// holds; eager: numbers, always added.
   std::string mask = {};
   std::string masked = {};  ///< a condition; empty: never
+  std::string sinks = {};   ///< the layer with a learned score a head; empty: none
   std::string window = {};  ///< number of keys that a query sees, an expression; empty: all
   std::string queries = "seq", keys = "seq";  ///< lengths
 };

@@ -101,7 +101,8 @@ Diagnostic settings_note(const StatedSettings& stated, const Family& family) {
   const std::string version = to_string(stated.version) + stated.version_source;
   std::string text =
       stated.attention.is_paged
-          ? fmt::format("the network of transformers {}: a server's own attention", version)
+          ? fmt::format("the network of transformers {}: a server's own attention{}", version,
+                        family.has_sinks ? " where there is a paged cache" : "")
           : fmt::format("as transformers {} runs it{}: attention {}", to_string(stated.version),
                         stated.version_source, stated.attention.words);
   if (family.has_heads) text += fmt::format(", head '{}'", to_string(stated.head));
@@ -129,6 +130,18 @@ std::optional<Diagnostic> version_note(const StatedSettings& stated) {
                              "step is sized as {}'s",
                              to_string(stated.version), is_older ? "older" : "newer", nearest,
                              is_older ? "oldest" : "newest", nearest)};
+}
+
+/// gpt-oss' experts before transformers 5.0, unless kernels for packed ones run (the wheel
+/// of 4.57).
+std::optional<Diagnostic> old_experts_note(const StatedSettings& stated, std::string_view type) {
+  if (type != "gpt_oss" || stated.version >= LibraryVersion{5, 0}) return std::nullopt;
+  if (stated.stored != nullptr || stated.attention.is_paged) return std::nullopt;
+  return Diagnostic{.severity = Severity::note,
+                    .message =
+                        "transformers before 5.0 runs all experts for all tokens in "
+                        "inference, and one expert after another in training: both are "
+                        "sized in the grouped products of 5.0"};
 }
 
 }  // namespace
@@ -189,6 +202,7 @@ Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
   imported.notes = std::move(mistakes).in_order();
   imported.notes.push_back(settings_note(*stated, family));
   if (auto note = version_note(*stated)) imported.notes.push_back(*std::move(note));
+  if (auto note = old_experts_note(*stated, type)) imported.notes.push_back(*std::move(note));
   if (network.pairs) {
     imported.notes.push_back(
         {.severity = Severity::note,

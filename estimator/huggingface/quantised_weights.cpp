@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
+#include "estimator/base/bytes.hpp"
 #include "estimator/huggingface/quantisation_reader.hpp"
 
 namespace stowage {
@@ -116,6 +118,57 @@ void read_bitsandbytes(QuantisationReader& reader, CheckpointFormats& stored) {
   stored.groups.push_back(group_of_all(base));
 }
 
+/// The experts of gpt-oss: blocks of 32 values of 4 bits along an expert's input, and a byte of
+/// scale a block. vLLM packs all of them, whatever the file lists.
+void read_mxfp4(QuantisationReader& reader, CheckpointFormats& stored) {
+  BaseSettings base =
+      packed_base({.kind = PackedKind::fp4_packed, .name = "mxfp4", .block_columns = 32});
+  base.trains_adapters = false;  // Mxfp4HfQuantizer.is_trainable
+  if (!reader.loader().is_paged) {
+    reader.keep(stored, "modules_to_not_convert", LayerRule::Kind::conversion);
+    stored.wide_biases = true;  // Mxfp4GptOssExperts.__init__
+  }
+  stored.converts_experts = stored.experts_alone = true;
+  stored.groups.push_back(group_of_all(std::move(base)));
+}
+
+/// What vLLM's Marlin kernels add to mxfp4: hidden features in multiples of 256, and an expert's in
+/// multiples of 128 (vLLM at 007d5005, quantization/mxfp4.py, create_weights).
+Bytes marlin_padding(ConfigReader& config) {
+  constexpr std::int64_t hidden_step = 256, inner_step = 128, most_experts = 65'536;
+  constexpr std::int64_t most_layers = 10'000;
+  constexpr double bytes_a_value = 17.0 / 32, largest = 1e15;  // a byte of scale for 32 values
+  const auto padded = [](std::int64_t size, std::int64_t step) {
+    return static_cast<double>((size + step - 1) / step * step);
+  };
+  const std::int64_t hidden = config.integer("hidden_size");
+  const std::int64_t inner = config.integer("intermediate_size");
+  const auto experts = static_cast<double>(config.integer("num_local_experts", 1, most_experts) *
+                                           config.integer("num_hidden_layers", 1, most_layers));
+  const double more = padded(hidden, hidden_step) * padded(inner, inner_step) -
+                      static_cast<double>(hidden) * static_cast<double>(inner);
+  return Bytes(static_cast<std::int64_t>(std::min(3 * more * bytes_a_value * experts, largest)));
+}
+
+/// What of mxfp4 depends on what the reader does not know: the card and what is installed.
+void note_mxfp4_kernels(ConfigReader& config, const WeightLoader& loader) {
+  std::string message =
+      "transformers keeps the experts packed on a card of compute capability 7.5 or more, with "
+      "Triton 3.4 and the package kernels, and restores bf16 elsewhere";
+  std::string hint = "`\"dequantize\": true` in its quantization_config sizes that";
+  if (loader.is_paged) {
+    const Bytes more = marlin_padding(config);
+    if (more == Bytes()) return;
+    message = fmt::format(
+        "vLLM's Marlin kernels, which it takes on cards of compute capability below 9.0, pad the "
+        "experts to multiples of 256 and 128 features: {} more, which are not counted",
+        format_bytes(more));
+    hint.clear();
+  }
+  config.mistakes().add(
+      {.severity = Severity::note, .message = std::move(message), .hint = std::move(hint)});
+}
+
 std::string method_of(QuantisationReader& reader) {
   std::string method = reader.text("quant_method");
   if (!method.empty()) return method;
@@ -156,6 +209,10 @@ bool reads_method(QuantisationReader& reader, const std::string& method,
   constexpr std::array<Read, methods.size()> readers{
       read_gptq,         read_awq,    read_fp8, read_fbgemm, read_compressed_tensors,
       read_bitsandbytes, read_torchao};
+  if (method == "mxfp4" && reader.config().type() == "gpt_oss") {
+    read_mxfp4(reader, stored);
+    return true;
+  }
   for (std::size_t i = 0; i < methods.size(); ++i) {
     if (methods[i] != method) continue;
     readers[i](reader, stored);
@@ -182,12 +239,24 @@ QuantisedWeights read_quantised_weights(ConfigReader& config, const WeightLoader
     return {};
   }
   QuantisedWeights read;
+  const bool states_format =
+      config.written("dtype") != nullptr || config.written("torch_dtype") != nullptr;
+  const bool takes_stated = loader.is_paged || loads_checkpoint_format(loader.version);
   if (stored->method == "fbgemm_fp8") {
     read.precision = "bf16";
+  } else if (stored->method == "mxfp4") {
+    // The published files state no format, and their other weights are in this one.
+    if (!takes_stated || !states_format) read.precision = "bf16";
   } else if (!loader.is_paged && !loads_checkpoint_format(loader.version)) {
     read.precision = precision_before_5(stored->method, *stored);
   }
   if (stored->groups.empty()) return read;
+  if (config.type() == "gpt_oss" && stored->converts_experts && !stored->experts_alone) {
+    reader.refuse("quant_method",
+                  fmt::format("the method '{}' for the experts of gpt_oss", stored->method),
+                  "of them mxfp4 is sized; bitsandbytes, torchao and fbgemm_fp8 leave them as they "
+                  "are");
+  }
   const bool skips_conv1d = stored->method != "gptq" && stored->method != "bitsandbytes";
   if (config.type() == "gpt2" && skips_conv1d) {
     reader.config().wrong("quant_method",
@@ -207,6 +276,7 @@ QuantisedWeights read_quantised_weights(ConfigReader& config, const WeightLoader
                     : "");
     return read;
   }
+  if (stored->method == "mxfp4") note_mxfp4_kernels(config, loader);
   read.stored = std::move(stored);
   return read;
 }

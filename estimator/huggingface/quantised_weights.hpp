@@ -10,7 +10,7 @@
 //   compressed-tensors   config_groups by their targets; ignore
 //   bitsandbytes         load_in_8bit, load_in_4bit; llm_int8_skip_modules
 //   torchao              quant_type; modules_to_not_convert
-//   mxfp4                refused: it is of gpt-oss's experts alone, a type that is not read
+//   mxfp4                of gpt-oss' experts alone; modules_to_not_convert, dequantize
 //
 // Where no list is given, the output layer stays. Embeddings, norms, routers and tied weights
 // always do. transformers restores compressed-tensors' weights before the first pass
@@ -36,7 +36,7 @@ struct QuantisedWeights {
   /// Null: the file does not say, or what loads it restores the weights.
   std::shared_ptr<const CheckpointFormats> stored;
   /// The format that the method asks for where from_pretrained is given none: "fp16" in versions
-  /// before 5, "bf16" of fbgemm_fp8; empty: none of its own.
+  /// before 5, "bf16" of fbgemm_fp8 and mxfp4; empty: none of its own.
   std::string precision;
 };
 

@@ -41,6 +41,8 @@ struct CheckpointFormats {
   bool keeps_output = true;         ///< the output layer
   bool blocks_alone = false;        ///< only layers of repeated blocks
   bool converts_experts = false;    ///< those that lie in one tensor for all experts, too
+  bool experts_alone = false;       ///< no linear layer; `kept` names the module of all experts
+  bool wide_biases = false;         ///< the experts' biases are float32
 };
 
 }  // namespace stowage

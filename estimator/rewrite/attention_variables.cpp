@@ -72,7 +72,8 @@ class Variables {
 
  private:
   static bool is_attention(const Operator& op) {
-    return op.row->name == "softmax" && op.attributes.text("held") != "nothing";
+    return (op.row->name == "softmax" || op.row->name == "sink_softmax") &&
+           op.attributes.text("held") != "nothing";
   }
 
   [[nodiscard]] std::string_view name_of(OperatorId id) const {
@@ -166,6 +167,8 @@ class Variables {
     add_read(products->attended, held);
     const KernelNode& made = step_.nodes[static_cast<std::size_t>(nodes_[softmax.index()].end) - 1];
     for (const TensorView& view : made.writes) weights.insert(view.storage);
+    // The joined scores have a variable of their own, which the weights do not replace.
+    if (op.row->name == "sink_softmax") held.insert(made.reads.front().storage);
     add_heads(products->scores, held);
     add_heads(products->attended, held);
     const std::int32_t module_end = last_node(at, module_around(path_of(op)));

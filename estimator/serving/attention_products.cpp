@@ -38,6 +38,7 @@ class ProductFinder {
     found.value = before_repetition(b.inputs[1], found);
     found.weights = b.inputs[0];
     found.result = b.outputs[0];
+    if (name_of(softmax) == "sink_softmax") found.sinks = model_.op(softmax).inputs[1];
     found.operators.push_back(*product);
     std::ranges::sort(found.operators);
     return is_whole(found) ? std::optional(found) : std::nullopt;
@@ -77,8 +78,8 @@ class ProductFinder {
           from = op.inputs[1 - mask];
         }
       }
-      constexpr std::array<std::string_view, 5> between{"softmax", "add", "scale", "tanh",
-                                                        "identity"};
+      constexpr std::array<std::string_view, 6> between{"softmax", "sink_softmax", "add",
+                                                        "scale",   "tanh",         "identity"};
       const bool known = std::ranges::find(between, op.row->name) != between.end();
       if (!known || !maker(from).valid()) return std::nullopt;
       at = maker(from);
@@ -153,7 +154,8 @@ std::vector<AttentionProducts> attention_products(const ModelGraph& model) {
   const ProductFinder finder(model);
   std::vector<AttentionProducts> found;
   for (std::size_t i = 0; i < model.operators.size(); ++i) {
-    if (model.operators[i].row->name != "softmax") continue;
+    const std::string_view name = model.operators[i].row->name;
+    if (name != "softmax" && name != "sink_softmax") continue;
     if (auto products = finder.around(OperatorId::of(i))) found.push_back(*std::move(products));
   }
   return found;

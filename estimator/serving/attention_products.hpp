@@ -1,8 +1,8 @@
 // AttentionProducts: attention that a description writes as products around a softmax, as
 // transformers' eager_attention_forward runs it:
 //
-//   [repeat_kv] -> matmul(query, keys^T) -> scale [, tanh] -> add(mask) -> softmax ->
-//   matmul(values)
+//   [repeat_kv] -> matmul(query, keys^T) -> scale [, tanh] -> add(mask) ->
+//   softmax or sink_softmax -> matmul(values)
 //
 // It is causal if the mask is a `constant` with `causal: true` or a `window`.
 #pragma once
@@ -22,6 +22,7 @@ struct AttentionProducts {
   bool is_causal = false;
   TensorId mask;     ///< the mask's constant; none: not causal
   TensorId weights;  ///< the softmax's result, which is multiplied by the values
+  TensorId sinks;    ///< a sink_softmax's second input; none: a softmax
   TensorId result;
   std::int64_t window = 0;            ///< 0: none
   std::vector<OperatorId> operators;  ///< all operators from repeat_kv to the last product

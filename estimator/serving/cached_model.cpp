@@ -216,20 +216,23 @@ class CachedModel {
     if (auto problem = caching_refusal(model_, attended, sizes, settings_, pass_)) return problem;
     const std::vector<TensorId> cached = add_cache(attended, sizes);
     if (settings_.cache == CacheKind::paged) {
-      read_blocks(attended, cached, op.outputs[0], op.attributes);
+      read_blocks(attended, cached, op.outputs[0], op.attributes, {});
     } else {
       attend(op, sizes, cached);
     }
     return std::nullopt;
   }
 
+  /// `sinks`: invalid, if the attention has none.
   void read_blocks(const ModelAttention& attended, const std::vector<TensorId>& cached,
-                   TensorId result, Attributes attributes) {
+                   TensorId result, Attributes attributes, TensorId sinks) {
     attributes.set("implementation", std::string("flash"));
+    std::vector<TensorId> inputs{attended.query, cached[0], cached[1]};
+    if (sinks.valid()) inputs.push_back(sinks);
     editor_.keep({.name = attended.name,
                   .row = &serving_rows::paged_attention(),
                   .attributes = std::move(attributes),
-                  .inputs = {attended.query, cached[0], cached[1]},
+                  .inputs = std::move(inputs),
                   .outputs = {result},
                   .span = attended.span});
   }
@@ -259,7 +262,7 @@ class CachedModel {
     if (at == products.first()) cached_ = add_cache(attended, sizes);
     if (settings_.cache != CacheKind::paged) return rewired_.put(at, cached_, sizes.read);
     const bool is_last = model_.op(at).outputs[0] == products.result;
-    if (is_last) read_blocks(attended, cached_, products.result, {});
+    if (is_last) read_blocks(attended, cached_, products.result, {}, products.sinks);
   }
 
   // A window's mask in the description covers only the tokens of the pass.

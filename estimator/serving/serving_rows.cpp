@@ -196,9 +196,10 @@ void forward_paged_attention(OperatorLowering& lowering) {
                                                     DataType::float32, StorageClass::temporary);
   const std::vector<std::int64_t> swap{0, 2, 1, 3};
   const TensorView result = permuted(made, swap);
+  std::vector<TensorView> reads{query, lowering.input(1), lowering.input(2)};
+  if (lowering.input_count() > 3) reads.push_back(lowering.input(3));
   lowering.emit(
-      Kernel::attention_forward, "forward", {query, lowering.input(1), lowering.input(2)},
-      {result, statistics},
+      Kernel::attention_forward, "forward", std::move(reads), {result, statistics},
       {.flops = element_count(shape) * Affine(4) * lowering.input(1).shape[token_axis].constant});
   lowering.set_output(0, result);
 }
@@ -293,7 +294,7 @@ const OperatorRow& paged_attention() {
       .name = "paged_attention",
       .doc = "attention over a cache in blocks",
       .min_inputs = 3,
-      .max_inputs = 3,
+      .max_inputs = 4,
       .lowering = {.stowage = {}, .pytorch = {forward_paged_attention, nullptr}}};
   return row;
 }

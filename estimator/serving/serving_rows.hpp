@@ -36,7 +36,8 @@ namespace stowage::serving_rows {
 /// has run.
 [[nodiscard]] const OperatorRow& held_variables();
 
-/// Attention over a paged cache: query, keys, values -> [batch, heads, tokens, features].
+/// Attention over a paged cache: query, keys, values, and sinks if there are -> [batch, heads,
+/// tokens, features].
 [[nodiscard]] const OperatorRow& paged_attention();
 
 /// transformers' boolean mask: [batch, 1, queries, keys], which all users share. Attributes:

@@ -166,16 +166,29 @@ Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes
         fmt::format("the model '{}' has no loss, so that it cannot be trained", model.name),
         hint_of("give its description a loss", Cure::inference));
   }
-  if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.lora) {
+  const bool trains_base = mode == Mode::train && model.fine_tuning.base.has_value();
+  if (trains_base && !model.fine_tuning.lora && model.fine_tuning.base->trains_adapters) {
     return failure(
         fmt::format("a base in {} is not trained itself", to_string(*model.fine_tuning.base)),
         hint_of(fmt::format("{} r=16,alpha=32,targets=all-linear", in_words(Cure::adapters)),
                 Cure::inference));
   }
-  if (mode == Mode::train && model.fine_tuning.base && !model.fine_tuning.base->trains_adapters) {
-    return failure(fmt::format("transformers trains no adapters beside {}",
-                               to_string(*model.fine_tuning.base)),
-                   hint_of(fmt::format("{} nf4", in_words(Cure::quantised_base)), Cure::inference));
+  if (trains_base && !model.fine_tuning.base->trains_adapters) {
+    const bool has_adapters = model.fine_tuning.lora.has_value();
+    // Mxfp4Config(dequantize=True) is transformers' way.
+    const bool restores = model.fine_tuning.base->packed.kind == PackedKind::fp4_packed;
+    return failure(
+        fmt::format("transformers trains no {} {}", has_adapters ? "adapters beside" : "base in",
+                    to_string(*model.fine_tuning.base)),
+        hint_of(
+            fmt::format(
+                "{}{} nf4{}",
+                restores ? "\"dequantize\": true in its quantization_config restores it, or " : "",
+                in_words(Cure::quantised_base),
+                has_adapters ? std::string()
+                             : fmt::format(" and {} r=16,alpha=32,targets=all-linear",
+                                           in_words(Cure::adapters))),
+            Cure::inference));
   }
   if (auto suits = check_memory_settings(model, mode, wishes); !suits) {
     return tl::unexpected(std::move(suits.error()));

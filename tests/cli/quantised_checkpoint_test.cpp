@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -92,6 +93,47 @@ TEST_CASE("adapters are trained beside a quantised checkpoint, and it is not tra
             gptq8_note +
             "note: adapters on 28 layers: 1605632 of 7617222144 parameters are trained (0.0211 "
             "percent)\n");
+}
+
+TEST_CASE("gpt-oss-20b is served within 16 GB from 12.8 GiB of weights") {
+  const std::string file = testing::source_path("/tests/hf/gpt-oss-20b/config.json");
+  const Outcome served = stowage_program(
+      {"check", file, "--mode", "inference", "--context-length", "4096", "--gpu", "rtx4080"});
+  CHECK(served.exit_code == 0);
+  CHECK(served.err ==
+        "note: vLLM's Marlin kernels, which it takes on cards of compute capability below 9.0, pad "
+        "the experts to multiples of 256 and 128 features: 875.0 MiB more, which are not counted\n"
+        "note: the network of transformers 4.55, which the file states: a server's own attention "
+        "where there is a paged cache, head 'causal-lm', precision bf16 unless another is asked "
+        "for\n"
+        "  --set transformers=VERSION runs it as another version does\n"
+        "note: as its quantization_config says: the experts in mxfp4, groups of 32 (weight_packed, "
+        "weight_scale); not quantised: q_proj, k_proj, v_proj and 3 others; 12.8 GiB of weights "
+        "and their tables in all\n");
+  CHECK(served.out.find("  12.26 GiB  parameter\n   0.55 GiB  buffer\n") != std::string::npos);
+  CHECK(
+      served.out.ends_with("fits: 13.6 GiB of the 15.6 GiB that GeForce RTX 4080 has available, "
+                           "2.0 GiB to spare\n"));
+}
+
+TEST_CASE("mxfp4 is not trained, nor are adapters beside it") {
+  const std::string file = testing::source_path("/tests/hf/gpt-oss-20b/config.json");
+  const Outcome whole = stowage_program(on_a_4090(file, {}));
+  CHECK(whole.exit_code == 2);
+  CHECK(
+      whole.err ==
+      "<command line>: error: transformers trains no base in mxfp4, groups of 32\n"
+      "  \"dequantize\": true in its quantization_config restores it, or give --base nf4 and give "
+      "--lora r=16,alpha=32,targets=all-linear, or use --mode inference\n");
+  const Outcome adapted = stowage_program(on_a_4090(file, {"--lora", "targets=q_proj"}));
+  CHECK(adapted.exit_code == 2);
+  CHECK(adapted.err ==
+        "<command line>: error: transformers trains no adapters beside mxfp4, groups of 32\n"
+        "  \"dequantize\": true in its quantization_config restores it, or give --base nf4, or use "
+        "--mode inference\n");
+  const Outcome instead = stowage_program({"check", file, "--gpu", "h200", "--seq", "256", "--base",
+                                           "nf4", "--lora", "r=16,alpha=32,targets=all-linear"});
+  CHECK(instead.exit_code == 0);
 }
 
 TEST_CASE("adapters are refused beside a checkpoint that transformers does not train") {

@@ -34,6 +34,58 @@ def description(attention, heads=HEADS, key_heads=HEADS, features=FEATURES, leng
             "linear: {features: 4}"]
 
 
+def gpt_oss_cases():
+    """Tables of positions with each angle once, and sinks beside the scores."""
+    import torch
+    from torch import nn
+
+    class Turned(nn.Module):
+        def __init__(self):
+            from transformers import GptOssConfig
+            from transformers.models.gpt_oss.modeling_gpt_oss import GptOssRotaryEmbedding
+
+            super().__init__()
+            self.table = GptOssRotaryEmbedding(GptOssConfig(
+                head_dim=FEATURES, rope_parameters={"rope_type": "default", "rope_theta": 1e4}))
+            for name, buffer in self.table._buffers.items():  # as `.to(dtype)`
+                self.table._buffers[name] = buffer.to(torch.get_default_dtype())
+
+        def forward(self, x):
+            from transformers.models.gpt_oss.modeling_gpt_oss import _apply_rotary_emb
+
+            cos, sin = self.table(x, torch.arange(x.shape[2], device=x.device).unsqueeze(0))
+            return _apply_rotary_emb(x, cos.unsqueeze(1), sin.unsqueeze(1))
+
+    class Sinks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sinks = nn.Parameter(torch.zeros(HEADS))
+
+        def forward(self, scores):
+            sinks = self.sinks.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], -1)
+            joined = torch.cat([scores, sinks], dim=-1)
+            joined = joined - joined.max(dim=-1, keepdim=True).values
+            return torch.softmax(joined, dim=-1, dtype=joined.dtype)[..., :-1]
+
+    def between(name, features, layers, build, **settings):
+        return Case(name, {"x": f"[batch, {HEADS}, 5, 4]"},
+                    [f"linear: {{name: given, features: {features}}}", *layers, "linear: {features: 3}"],
+                    lambda: nn.Sequential(nn.Linear(4, features), build(), nn.Linear(features, 3)),
+                    **settings)
+
+    turned = [f"rotary_table: {{name: table, length: 5, features: {FEATURES}, repeated: false}}",
+              "rotary: {from: [given, table.0, table.1]}"]
+    weights = [f"parameter: {{name: sinks, shape: [{HEADS}]}}",
+               "sink_softmax: {from: [given, sinks]}"]
+    for precision in ("fp32", "bf16", "amp-bf16"):
+        for mode in ("train", "inference"):
+            if precision != "amp-bf16":  # tables of the layer's format there, of float32 in a model
+                yield between(f"rotary of halves, {precision}, {mode}", FEATURES, turned, Turned,
+                              precision=precision, mode=mode)
+            yield between(f"sinks, {precision}, {mode}", 6, weights, Sinks, precision=precision,
+                          mode=mode)
+
+
 def cases():
     import torch
     import torch.nn.functional as functional
@@ -177,6 +229,8 @@ def cases():
         yield case(f"rotary in {precision}", ", causal: true", rotate,
                    build={"before": llama_rotary}, sources="turned.0, turned.1, v", extra=rotary,
                    precision=precision)
+
+    yield from gpt_oss_cases()
 
     # Relative positions.
     def swin_bias(flat):

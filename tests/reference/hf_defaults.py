@@ -13,7 +13,7 @@ import textwrap
 TYPES = ("gpt2", "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "granite",
          "starcoder2", "gemma", "gemma2", "gemma3_text", "phi", "phi3", "falcon", "stablelm", "bert",
          "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "t5", "bart", "opt", "gpt_neox",
-         "vit", "swin", "clip", "clip_text_model", "clip_vision_model", "whisper")
+         "vit", "swin", "clip", "clip_text_model", "clip_vision_model", "whisper", "gpt_oss")
 TARGET = pathlib.Path(__file__).parents[2] / "estimator" / "huggingface" / "default_table.cpp"
 
 

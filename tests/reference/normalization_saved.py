@@ -15,6 +15,12 @@ def evaluated(module):
     return module
 
 
+def gpt_oss_norm(features):
+    from transformers.models.gpt_oss.modeling_gpt_oss import GptOssRMSNorm
+
+    return GptOssRMSNorm(features)
+
+
 def llama_norm(features):
     """The root mean square norm of transformers' language models, written out in PyTorch."""
     from transformers.models.llama.modeling_llama import LlamaRMSNorm
@@ -137,9 +143,17 @@ def formats():
             yield between_linears(f"rms_norm, composite, {precision}, {mode}", 8,
                                   "rms_norm: {implementation: composite}", lambda: llama_norm(8),
                                   precision=precision, mode=mode)
+            if precision != "fp64":  # language models have no such weights
+                yield between_linears(f"rms_norm, gpt-oss', {precision}, {mode}", 8,
+                                      "rms_norm_wide", lambda: gpt_oss_norm(8),
+                                      precision=precision, mode=mode)
             yield between_linears(f"rms_norm, T5's, {precision}, {mode}", 8,
                                   "rms_norm: {implementation: composite_t5}", lambda: t5_norm(8),
                                   precision=precision, mode=mode)
+        if precision != "fp64":
+            yield between_linears(f"rms_norm, gpt-oss', frozen, {precision}", 8,
+                                  "rms_norm_wide: {frozen: true}",
+                                  lambda: frozen(gpt_oss_norm(8)), precision=precision)
         yield between_linears(f"rms_norm, T5's, frozen, {precision}", 8,
                               "rms_norm: {implementation: composite_t5, frozen: true}",
                               lambda: frozen(t5_norm(8)), precision=precision)

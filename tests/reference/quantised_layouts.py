@@ -43,6 +43,12 @@ MIXTRAL = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "hi
            "vocab_size": 512, "max_position_embeddings": 128, "dtype": "bfloat16",
            "transformers_version": "5.24.0"}
 
+GPT_OSS = {"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "hidden_size": 256,
+           "intermediate_size": 384, "num_hidden_layers": 2, "num_attention_heads": 4,
+           "num_key_value_heads": 2, "head_dim": 64, "num_local_experts": 4,
+           "num_experts_per_tok": 2, "vocab_size": 512, "max_position_embeddings": 128,
+           "dtype": "bfloat16", "transformers_version": "5.24.0"}
+
 
 def compressed(form: str, weights: dict, inputs: dict | None = None,
                ignore: tuple = ("lm_head",)) -> dict:
@@ -105,6 +111,10 @@ CASES = {
     "fp8-block-ue8m0": (LLAMA, {"quant_method": "fp8", "weight_block_size": [128, 128],
                                 "scale_fmt": "ue8m0"}),
     "fbgemm_fp8": (LLAMA, {"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["lm_head"]}),
+    "mxfp4-experts": (GPT_OSS, {"quant_method": "mxfp4", "modules_to_not_convert": [
+        "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]}),
+    "mxfp4-lists": (GPT_OSS, {"quant_method": "mxfp4",
+                              "modules_to_not_convert": ["model.layers.1.mlp"]}),
     "ct-pack-4-group": (QWEN, compressed("pack-quantized",
                                          int_weights(4, "group", group_size=128))),
     "ct-pack-4-asymmetric": (QWEN, compressed("pack-quantized", int_weights(
@@ -223,6 +233,23 @@ def with_fbgemm(model: torch.nn.Module, config: dict) -> None:
                                               transformers.FbgemmFp8Config(), pre_quantized=True)
 
 
+def with_mxfp4(model: torch.nn.Module, config: dict) -> None:
+    """The blocks are the class's own; the scales, which it keeps beside them, are the checkpoint's."""
+    from unittest import mock
+
+    import transformers.integrations.mxfp4 as mxfp4
+    with mock.patch("transformers.integrations.hub_kernels.get_kernel"):  # Triton's, for GPUs
+        mxfp4.replace_with_mxfp4_linear(model, transformers.Mxfp4Config(),
+                                        config["modules_to_not_convert"])
+    for module in model.modules():
+        if not isinstance(module, mxfp4.Mxfp4GptOssExperts):
+            continue
+        for name in ("gate_up_proj", "down_proj"):
+            experts, rows, half = getattr(module, name).shape
+            module.register_buffer(f"{name}_scales", torch.empty(
+                experts, rows, half * 2 // 32, dtype=torch.uint8, device="meta"))
+
+
 def with_compressed_tensors(model: torch.nn.Module, config: dict) -> None:
     from compressed_tensors.compressors import ModelCompressor
     from compressed_tensors.quantization import QuantizationConfig, apply_quantization_config
@@ -280,10 +307,10 @@ def with_torchao(model: torch.nn.Module, config: dict) -> None:
         model.set_submodule(name, made)
 
 
-META = ("gptq", "awq", "fp8", "fbgemm_fp8")
+META = ("gptq", "awq", "fp8", "fbgemm_fp8", "mxfp4")
 MAKERS = {"gptq": with_gptq, "awq": with_awq, "fp8": with_fp8, "fbgemm_fp8": with_fbgemm,
-          "compressed-tensors": with_compressed_tensors, "bitsandbytes": with_bitsandbytes,
-          "torchao": with_torchao}
+          "mxfp4": with_mxfp4, "compressed-tensors": with_compressed_tensors,
+          "bitsandbytes": with_bitsandbytes, "torchao": with_torchao}
 
 
 def tensors_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -296,10 +323,12 @@ def measured(config: dict, quantisation: dict) -> dict:
     model = model_of(config, "meta" if method in META else "cpu")
     MAKERS[method](model, quantisation)
     tensors = tensors_of(model)
+    first = ["model.layers.0.mlp.up_proj", "model.layers.0.self_attn.q_proj", "lm_head"]
+    if method == "mxfp4":
+        first.append("model.layers.0.mlp.experts.down_proj")
     shown = {name: [list(tensor.shape), str(tensor.dtype).removeprefix("torch.")]
              for name, tensor in sorted(tensors.items())
-             if name.startswith(("model.layers.0.mlp.up_proj", "model.layers.0.self_attn.q_proj",
-                                 "lm_head"))}
+             if name.startswith(tuple(first))}
     return {"config": {**config, "quantization_config": quantisation},
             "bytes": sum(tensor.numel() * tensor.element_size() for tensor in tensors.values()),
             "tensors": len(tensors), "first": shown}

@@ -37,6 +37,8 @@ CASES = [
                    layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
     ("phi3", dict(num_hidden_layers=2, sliding_window=16)),
     ("gemma3_text", dict(num_hidden_layers=7, sliding_window=16, sliding_window_pattern=6)),
+    ("gpt_oss", dict(num_hidden_layers=3, sliding_window=16, num_local_experts=4,
+                     num_experts_per_tok=2)),
     ("llama", dict(num_hidden_layers=2)),
 ]
 CONTEXTS = [12, 16, 17, 40]
@@ -62,7 +64,7 @@ def sizes(cache):
 
 def measure(kind, type_name, options, context):
     config = AutoConfig.for_model(type_name, **(COMMON | options))
-    config._attn_implementation = "sdpa"
+    config._attn_implementation = "eager" if type_name == "gpt_oss" else "sdpa"  # its sinks
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config).eval()
     cache = new_cache(kind, config, context)

@@ -24,6 +24,8 @@ from transformers import (  # noqa: E402
 import serving  # noqa: E402
 import step_trace  # noqa: E402
 
+torch.cuda.get_device_capability = lambda *_: (8, 0)  # fake CUDA has no driver that would say
+
 OUTPUT = pathlib.Path(__file__).with_name("serving_eager.json")
 LLAMA = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=128,
              intermediate_size=256, num_hidden_layers=3, num_attention_heads=8,
@@ -32,6 +34,9 @@ MISTRAL = LLAMA | dict(model_type="mistral", architectures=["MistralForCausalLM"
                        sliding_window=40)
 GEMMA2 = LLAMA | dict(model_type="gemma2", architectures=["Gemma2ForCausalLM"], head_dim=16,
                       query_pre_attn_scalar=16, sliding_window=40, num_hidden_layers=4)
+GPT_OSS = LLAMA | dict(model_type="gpt_oss", architectures=["GptOssForCausalLM"], head_dim=16,
+                       intermediate_size=96, sliding_window=40, num_hidden_layers=4,
+                       num_local_experts=8, num_experts_per_tok=2)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=128, n_layer=3, n_head=8,
             vocab_size=500, n_positions=1024)
 OPT = dict(model_type="opt", architectures=["OPTForCausalLM"], hidden_size=128, ffn_dim=256,
@@ -50,6 +55,7 @@ CASES += [(LLAMA, "dynamic", "bf16", 3, 96, 32), (LLAMA, "static", "bf16", 3, 96
           (MISTRAL, "dynamic", "bf16", 4, 200, None), (MISTRAL, "static", "bf16", 4, 200, None),
           (MISTRAL, "dynamic", "fp32", 2, 30, None),
           (GEMMA2, "dynamic", "bf16", 4, 200, None), (GEMMA2, "static", "bf16", 4, 200, None),
+          (GPT_OSS, "dynamic", "bf16", 4, 200, None), (GPT_OSS, "static", "bf16", 4, 200, None),
           (NEOX, "dynamic", "bf16", 4, 100, None), (NEOX, "static", "fp32", 4, 100, None)]
 
 

@@ -66,6 +66,57 @@ TEST_CASE("positions refuse what makes no table") {
         "a parameter's shape [batch, 4] may not depend on the batch");
 }
 
+TEST_CASE("tables with each angle once turn halves alone, and are made anew in each pass") {
+  const TensorType x = floats({batch_symbol, 4, 6}), once = floats({4, 3});
+  CHECK(sequence_refusal("rotary", with("rotary", {}), {x, once, once}) == "");
+  CHECK(sequence_refusal("rotary", with("rotary", {{"layout", std::string("pairs")}}),
+                         {x, once, once}) ==
+        "neighbours are turned by tables that have each angle twice");
+  CHECK(sequence_refusal("rotary_table",
+                         with("rotary_table", {{"length", std::int64_t{4}},
+                                               {"features", std::int64_t{6}},
+                                               {"kept", std::string("tables")},
+                                               {"repeated", false}}),
+                         {}) == "tables that are kept have each angle twice");
+}
+
+TEST_CASE("sinks are a number a head") {
+  const TensorType scores = floats({batch_symbol, 8, 16, 12});
+  const auto refusal = [](const TensorType& x, const TensorType& sinks) {
+    return sequence_refusal("sink_softmax", with("sink_softmax", {}), {x, sinks});
+  };
+  CHECK(refusal(scores, floats({8})) == "");
+  CHECK(refusal(scores, floats({16})) ==
+        "wants a number for each of 8 heads, but its input has shape [16]");
+  CHECK(refusal(floats({batch_symbol, 16, 12}), floats({16})) ==
+        "wants scores [batch, heads, queries, keys], but its input has shape [batch, 16, 12]");
+  CHECK(refusal(scores, {{8}, DataType::int64}) ==
+        "wants floating-point values, but its input is int64");
+}
+
+TEST_CASE("clamped experts have biases, and weights [experts, in, out]") {
+  const TensorType rows = floats({batch_symbol, 6}), logits = floats({batch_symbol, 4});
+  const TensorType up = floats({4, 6, 10}), down = floats({4, 5, 6});
+  const TensorType up_bias = floats({4, 10}), down_bias = floats({4, 6});
+  const auto refusal = [](std::string form, std::vector<TensorType> inputs) {
+    return sequence_refusal(
+        "routed_experts",
+        with("routed_experts", {{"chosen", std::int64_t{2}}, {"form", std::move(form)}}),
+        std::move(inputs));
+  };
+  CHECK(refusal("clamped", {rows, logits, up, down, up_bias, down_bias}) == "");
+  CHECK(refusal("clamped", {rows, logits, up, down}) ==
+        "of the form clamped it has 6 inputs, and 4 are given");
+  CHECK(refusal("silu", {rows, logits, up, down, up_bias, down_bias}) ==
+        "of the form silu it has 4 inputs, and 6 are given");
+  CHECK(refusal("clamped", {rows, logits, floats({4, 10, 6}), down, up_bias, down_bias}) ==
+        "weights [4, 10, 6] do not go with rows [batch, 6] and logits [batch, 4]");
+  CHECK(refusal("clamped", {rows, logits, up, floats({4, 6, 5}), up_bias, down_bias}) ==
+        "weights [4, 6, 5] want [4, 5, 6]");
+  CHECK(refusal("clamped", {rows, logits, up, down, down_bias, down_bias}) ==
+        "weights [4, 6] want [4, 10]");
+}
+
 TEST_CASE("recurrent networks: parameters in PyTorch's order, refusals") {
   const Attributes two =
       with("lstm",

@@ -136,10 +136,50 @@ TEST_CASE("attention that transformers does not have for a type is refused") {
         "error: the argument 'attention' takes eager for gemma2, not 'sdpa'\n");
   CHECK(mistakes("gemma2", "flash_attention_2") ==
         "error: the argument 'attention' takes eager for gemma2, not 'flash_attention_2'\n");
+  CHECK(mistakes("gpt_oss", "sdpa") ==
+        "error: the argument 'attention' takes eager for gpt_oss, not 'sdpa'\n");
+  CHECK(mistakes("gpt_oss", "flash_attention_3") ==
+        "error: the argument 'attention' takes eager for gpt_oss, not 'flash_attention_3'\n");
   for (const char* const type : {"t5", "swin"}) {
     CHECK(mistakes(type, "flash_attention_2") ==
           "error: the argument 'attention' takes sdpa or eager, not 'flash_attention_2'\n");
   }
+}
+
+TEST_CASE("layers that slide beside others want a window") {
+  for (const char* const type : {"gpt_oss", "gemma2", "gemma3_text"}) {
+    CAPTURE(type);
+    const std::string text = std::string("{\"model_type\": \"") + type +
+                             "\", \"num_hidden_layers\": 12, \"sliding_window\": null}";
+    const std::string sliding = std::string_view(type) == "gemma3_text" ? "10" : "6";
+    CHECK(
+        mistakes_in(text).find("error: " + sliding +
+                               " of 12 layers have sliding attention, and there is no window\n") !=
+        std::string::npos);
+  }
+  for (const char* const more :
+       {R"("model_type": "mistral")", R"("model_type": "qwen2", "use_sliding_window": true)"}) {
+    CAPTURE(more);
+    const std::string text = std::string("{") + more + ", \"sliding_window\": null}";
+    CHECK(mistakes_in(text).find("error") == std::string::npos);
+    CHECK(mistakes_in(text, {.values = {{"attention", "eager"}}}).find("error") ==
+          std::string::npos);
+  }
+}
+
+TEST_CASE("of gpt-oss the experts of transformers 4 are said to be sized as those of 5.0") {
+  const std::string note =
+      "note: transformers before 5.0 runs all experts for all tokens in inference, and one expert "
+      "after another in training: both are sized in the grouped products of 5.0\n";
+  const auto says = [&](const std::string& more, const std::string& version) {
+    const std::string text = "{\"model_type\": \"gpt_oss\"" + more + "}";
+    const std::string notes = mistakes_in(text, {.values = {{"transformers", version}}});
+    return notes.find(note) != std::string::npos;
+  };
+  CHECK(says("", "4.57"));
+  CHECK_FALSE(says("", "5.0"));
+  CHECK_FALSE(says(R"(, "quantization_config": {"quant_method": "mxfp4"})", "4.57"));
+  CHECK(says(R"(, "quantization_config": {"quant_method": "mxfp4", "dequantize": true})", "4.57"));
 }
 
 TEST_CASE("T5's learned bias reaches fused kernels as a copy from transformers 5.20 on") {

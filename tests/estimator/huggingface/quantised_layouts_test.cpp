@@ -18,9 +18,10 @@ using nlohmann::json;
 namespace {
 
 /// The model of a configuration, as a server with a paged cache loads it: there compressed-tensors
-/// stays packed.
+/// stays packed. mxfp4 is as transformers loads it, with float32 biases.
 ModelGraph quantised_model(const json& config) {
-  const ImportOptions options{.seq = {}, .values = {{"attention", "paged"}}};
+  const bool is_mxfp4 = config["quantization_config"]["quant_method"] == "mxfp4";
+  const ImportOptions options{.seq = {}, .values = {{"attention", is_mxfp4 ? "eager" : "paged"}}};
   const auto imported = testing::imported_text(config.dump(), options);
   REQUIRE_MESSAGE(imported.has_value(), (imported ? "" : render(imported.error())));
   ModelOptions given{.seq = {}, .arguments = options.values};
@@ -35,7 +36,13 @@ std::int64_t bytes_of(const Parameter& parameter) {
 }
 
 /// The libraries' names as ours: bitsandbytes' tables are attributes of a weight.
+/// Those of experts that lie in one tensor are layers here.
 std::string our_name(std::string name) {
+  if (name.ends_with("experts.down_proj")) return name + ".weight_packed";
+  if (name.ends_with("experts.down_proj_bias")) return name + ".weight";
+  if (name.ends_with("experts.down_proj_scales")) {
+    return name.substr(0, name.rfind('_')) + ".weight_scale";
+  }
   for (const auto& [theirs, ours] :
        {std::pair{".weight_absmax", ".weight.absmax"},
         std::pair{".weight_quant_map", ".weight.quant_map"},
@@ -82,6 +89,21 @@ TEST_CASE("quantised configurations have the tensors that the libraries' modules
       CHECK(sizes[our_name(theirs)] == expected);
     }
   }
+}
+
+TEST_CASE("a list that leaves all experts of gpt-oss as they are is said to") {
+  std::ifstream file(testing::source_path("/tests/reference/quantised_layouts.json"));
+  json config = json::parse(file)["cases"]["mxfp4-experts"]["config"];
+  const auto notes = [&config](const char* kept) {
+    config["quantization_config"]["modules_to_not_convert"] = {kept};
+    return render(quantised_model(config).warnings);
+  };
+  CHECK(notes("mlp.experts") ==
+        "note: its quantization_config (mxfp4) leaves all experts as they are\n");
+  CHECK(notes("lm_head") ==
+        "note: as its quantization_config says: the experts in mxfp4, groups of 32 (weight_packed, "
+        "weight_scale); not quantised: q_proj, k_proj, v_proj and 3 others; 2.5 MiB of weights and "
+        "their tables in all\n");
 }
 
 }  // namespace stowage

@@ -139,6 +139,68 @@ TEST_CASE("transformers restores compressed-tensors, and a paged cache's server 
         "compressed-tensors, 4 bits, groups of 128");
 }
 
+TEST_CASE("mxfp4 is read of gpt-oss' experts, and what it depends on is said") {
+  const auto read = [](const std::string& more, const ImportOptions& options = {}) {
+    return testing::imported_text(
+        R"({"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32, )" + more +
+            "}",
+        options);
+  };
+  const std::string plain = R"("quantization_config": {"quant_method": "mxfp4",
+      "modules_to_not_convert": ["model.layers.*.mlp.router", "lm_head"]})";
+  const auto packed = read(plain);
+  REQUIRE_MESSAGE(packed.has_value(), (packed ? "" : render(packed.error())));
+  REQUIRE(packed->stored != nullptr);
+  CHECK(to_string(packed->stored->groups.front().base) == "mxfp4, groups of 32");
+  CHECK(packed->stored->kept.size() == 2);
+  CHECK(packed->stored->wide_biases);
+  CHECK(render(packed->notes) ==
+        "note: transformers keeps the experts packed on a card of compute capability 7.5 or more, "
+        "with Triton 3.4 and the package kernels, and restores bf16 elsewhere\n"
+        "  `\"dequantize\": true` in its quantization_config sizes that\n"
+        "note: as transformers 5.24 runs it: attention 'eager', head 'causal-lm', precision bf16 "
+        "unless another is asked for\n"
+        "  run it as another version of transformers does\n");
+  const auto served = read(plain, {.seq = {}, .values = {{"attention", "paged"}}});
+  REQUIRE(served);
+  CHECK(served->stored->kept.empty());
+  CHECK_FALSE(served->stored->wide_biases);
+  CHECK(render(served->notes)
+            .starts_with("note: vLLM's Marlin kernels, which it takes on cards of compute "
+                         "capability below 9.0, pad the experts to multiples of 256 and 128 "
+                         "features: 875.0 MiB more, which are not counted\n"));
+  const auto restored =
+      read(R"("quantization_config": {"quant_method": "mxfp4", "dequantize": true})");
+  REQUIRE(restored);
+  CHECK(restored->stored == nullptr);
+  CHECK(render(restored->notes)
+            .find("warning: transformers restores the weights of mxfp4 before the first pass: they "
+                  "are sized as restored\n") != std::string::npos);
+  CHECK(render(restored->notes).find("precision bf16") != std::string::npos);
+  const auto half = read(R"("dtype": "float16", )" + plain);
+  REQUIRE(half);
+  CHECK(render(half->notes).find("precision fp16") != std::string::npos);
+}
+
+TEST_CASE("methods that pack experts in other layouts are refused for gpt-oss'") {
+  for (const char* const quantization :
+       {R"({"quant_method": "gptq", "bits": 4})", R"({"quant_method": "awq", "bits": 4})",
+        R"({"quant_method": "fp8"})"}) {
+    CAPTURE(quantization);
+    const auto refused = testing::imported_text(
+        std::string(R"({"model_type": "gpt_oss", "quantization_config": )") + quantization + "}");
+    REQUIRE_FALSE(refused);
+    const Diagnostic& error = refused.error().front();
+    CHECK(error.message.starts_with("the method '"));
+    CHECK(
+        error.message.ends_with("' for the experts of gpt_oss: weights that are quantised in this "
+                                "way are not sized"));
+    CHECK(error.hint ==
+          "of them mxfp4 is sized; bitsandbytes, torchao and fbgemm_fp8 leave them as "
+          "they are");
+  }
+}
+
 TEST_CASE("weights are in the format that what loads them takes") {
   const std::string gptq = R"({"quant_method": "gptq", "bits": 4})";
   CHECK(notes_of_quantised(gptq, "5.24").find(", precision bf16 unless another is asked for\n") !=

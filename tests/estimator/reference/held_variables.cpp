@@ -25,7 +25,7 @@ const HeldOutput held_output_table[] = {
     {{"opt-125m", "phi-2", "qwen3-0.6b", "mixtral-8x7b"}, "padded_labels", "loss.nll_loss"},
     // transformers, from configurations: outputs.last_hidden_state
     {{"small-llama*", "small-mi*", "small-qwen*", "small-gemma*", "small-phi3*", "small-stablelm*",
-      "small-granite", "small-starcoder2"},
+      "small-granite", "small-starcoder2", "small-gpt-oss"},
      "model.norm",
      "loss.nll_loss",
      "amp"},

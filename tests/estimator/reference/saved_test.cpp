@@ -81,7 +81,8 @@ bool also_otherwise(const std::string& model, const std::string& op) {
          (model.starts_with("small-") && op == "embedding") ||
          // Falcon's linear layers and the routers of experts are classes of their own.
          ((model.find("-falcon") != std::string::npos ||
-           model.find("mixtral") != std::string::npos || model.ends_with("-moe")) &&
+           model.find("mixtral") != std::string::npos || model.ends_with("-moe") ||
+           model.ends_with("gpt-oss")) &&
           op == "linear");
 }
 

@@ -31,7 +31,8 @@ Result<ModelGraph> model_of_config(const json& config, const std::string& attent
 }
 
 std::shared_ptr<const StepGraph> decode_of(const json& config, const ServingSettings& settings) {
-  const std::string attention = settings.cache == CacheKind::paged ? "paged" : "sdpa";
+  const std::string usual = config["model_type"] == "gpt_oss" ? "eager" : "sdpa";
+  const std::string attention = settings.cache == CacheKind::paged ? "paged" : usual;
   const auto read = [&](std::int64_t positions) {
     return model_of_config(config, attention, positions);
   };

@@ -230,6 +230,7 @@ constexpr OperatorModel operators[] = {
     {"instance_norm", "4, 5", "  - instance_norm: {affine: true, track_running_stats: true}\n"},
     {"rms_norm", "4, 5", "  - rms_norm\n"},
     {"rms_norm_plus_one", "4, 5", "  - rms_norm_plus_one\n"},
+    {"rms_norm_wide", "4, 5", "  - rms_norm_wide\n"},
     {"rms_norm in operators", "4, 5", "  - rms_norm: {implementation: composite}\n"},
     {"layer_norm without bias", "4, 5", "  - layer_norm: {bias: false}\n"},
     {"local_response_norm", "4, 5", "  - local_response_norm: {size: 3}\n"},
@@ -268,6 +269,11 @@ constexpr OperatorModel operators[] = {
     {"rotary", "4, 5",
      "  - rotary_table: {name: t, length: 4, features: 6}\n"
      "  - rotary: {name: both, from: [stem, stem, t.0, t.1]}\n  - add: {from: [both.0, both.1]}\n"},
+    {"rotary, each angle once", "4, 5",
+     "  - rotary_table: {name: t, length: 4, features: 6, repeated: false}\n"
+     "  - rotary: {name: both, from: [stem, stem, t.0, t.1]}\n  - add: {from: [both.0, both.1]}\n"},
+    {"sink_softmax", "4, 3, 5",
+     "  - parameter: {name: sinks, shape: [4]}\n  - sink_softmax: {from: [stem, sinks]}\n"},
     {"indices that are computed", "4, 5",
      "  - positions: {name: p, length: 4}\n"
      "  - constant: {name: two, shape: [1, 1], dtype: int64, value: 2}\n"

@@ -151,20 +151,20 @@ class WritingOut {
   Result<TensorId> masked(const Operator& attention, TensorId scores) {
     Result<TensorId> result = scores;
     if (attention.inputs.size() > 3) {
-      const auto mask = additive(attention);
+      auto mask = additive(attention);
       if (!mask) return mask;
       result = put(attention, "masked", "add", {}, {*result, *mask});
     }
     if (!result || !attention.attributes.boolean("causal")) return result;
-    const auto mask = causal_mask(attention);
+    auto mask = causal_mask(attention);
     if (!mask) return mask;
     return put(attention, "causal", "add", {}, {*result, *mask});
   }
 
   Result<TensorId> write_out(const Operator& attention) {
-    const auto key = repeated(attention, attention.inputs[1], "keys");
+    auto key = repeated(attention, attention.inputs[1], "keys");
     if (!key) return key;
-    const auto value = repeated(attention, attention.inputs[2], "values");
+    auto value = repeated(attention, attention.inputs[2], "values");
     if (!value) return value;
     const double p = attention.attributes.real("dropout");
     const std::string& style = attention.attributes.text("written_out");

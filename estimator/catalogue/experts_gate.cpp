@@ -103,6 +103,7 @@ TensorView ExpertsLowering::neighbours_gradient(const TensorView& d_gated) {
   const auto clamp = [&](const std::string& name, bool odd, const TensorView& d, int masks,
                          const TensorView& other) {
     std::vector<StorageId> temporaries;
+    temporaries.reserve(static_cast<std::size_t>(masks));
     for (int i = 0; i < masks; ++i) {
       temporaries.push_back(
           lowering_.new_temporary("backward." + name + ".mask", element_count(inner)));

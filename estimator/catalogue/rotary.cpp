@@ -311,11 +311,11 @@ void backward_halves(OperatorLowering& lowering, int i) {
   };
   const auto times = [&](const std::string& text, const TensorView& gradient,
                          std::string_view table) {
-    const TensorView product = made("grad_" + text, gradient, dy.type);
+    TensorView product = made("grad_" + text, gradient, dy.type);
     lowering.emit(Kernel::multiply, part(lowering, i, "backward." + text),
                   {gradient, lowering.saved(table)}, {product}, {.flops = count});
     if (dy.type == x.type) return product;
-    const TensorView narrow = made("grad_" + text + ".cast", product, x.type);
+    TensorView narrow = made("grad_" + text + ".cast", product, x.type);
     lowering.emit(Kernel::cast, part(lowering, i, "backward." + text + ".cast"), {product},
                   {narrow}, {.holds = {gradient.storage, lowering.saved(table).storage}});
     return narrow;
@@ -343,7 +343,7 @@ TensorView whole_table(OperatorLowering& lowering, const TensorView& table,
   if (!turns_halves(lowering)) return table;
   Shape shape = table.shape;
   shape.back() = shape.back() * Affine(2);
-  const TensorView whole = lowering.new_tensor(name, shape, table.type, StorageClass::activation);
+  TensorView whole = lowering.new_tensor(name, shape, table.type, StorageClass::activation);
   Attributes attributes;
   attributes.set("axis", static_cast<std::int64_t>(shape.size() - 1));
   attributes.set("start", std::int64_t{0});

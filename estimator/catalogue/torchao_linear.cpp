@@ -123,8 +123,7 @@ class TorchaoForward {
       scale = step("forward.spread_scale", {table(0)}, weight_shape(), DataType::float32);
       holds.push_back(scale.storage);
     }
-    const TensorView scaled =
-        step("forward.scaled", {values, scale}, weight_shape(), DataType::float32);
+    TensorView scaled = step("forward.scaled", {values, scale}, weight_shape(), DataType::float32);
     if (is_wide()) return scaled;
     return step("forward.weight", {scaled}, weight_shape(), type_, std::move(holds), Kernel::cast);
   }
@@ -190,7 +189,7 @@ class TorchaoForward {
     const bool fits = in_ % int8_multiple == 0 && out_ % int8_multiple == 0;
     const TensorView w =
         fits ? step("forward.transposed", {weight()}, weight_shape(), DataType::uint8) : weight();
-    const TensorView c = made("forward.product", result_, DataType::int32);
+    TensorView c = made("forward.product", result_, DataType::int32);
     NodeExtras extras{.holds = {x_.storage}, .flops = flops_};
     if (fits) {
       extras.attributes.set("float_rows", rows_without_int8_product);
@@ -228,7 +227,7 @@ class TorchaoForward {
     const TensorView q = made("forward.quantised", x_.shape, DataType::uint8);
     // In float32, divided by the scales, clamped; float32 inputs are no copy.
     const Affine inputs = element_count(x_.shape);
-    const Affine copies = inputs * Affine(4 * (is_wide() ? 2 : 3));
+    const Affine copies = inputs * Affine(is_wide() ? 8 : 12);
     lowering_.emit(Kernel::custom_forward, "forward.quantise", {x_}, {q, scales},
                    {.temporaries = {lowering_.new_temporary("forward.wide_inputs", copies)},
                     .flops = inputs * Affine(4)});

@@ -139,7 +139,8 @@ Bytes marlin_padding(ConfigReader& config) {
   constexpr std::int64_t most_layers = 10'000;
   constexpr double bytes_a_value = 17.0 / 32, largest = 1e15;  // a byte of scale for 32 values
   const auto padded = [](std::int64_t size, std::int64_t step) {
-    return static_cast<double>((size + step - 1) / step * step);
+    const std::int64_t steps = (size + step - 1) / step;
+    return static_cast<double>(steps * step);
   };
   const std::int64_t hidden = config.integer("hidden_size");
   const std::int64_t inner = config.integer("intermediate_size");

@@ -112,7 +112,8 @@ class WholeFile(unittest.TestCase):
         with self.assertRaises(StowageError) as raised:
             write_whole("s.yaml", "name: \ud800")
         self.assertEqual(str(raised.exception),
-                         "s.yaml: the text has half of a surrogate pair, \\ud800, which UTF-8 cannot hold\n"
+                         "s.yaml: the text has half of a surrogate pair, \\ud800, which UTF-8 "
+                         "cannot hold\n"
                          "  nothing was written")
         self.assertEqual(os.listdir(), [])
 

@@ -130,19 +130,15 @@ void backward_rms_norm_plus_one(OperatorLowering& lowering) {
   give_affine_gradients(lowering, gradients);
 }
 
-// The wide norm as one kernel, which takes the weight in its input's format.
-
-TensorView weight_as_input(OperatorLowering& lowering, const TensorView& x, std::string_view name) {
-  return lowering.cast(lowering.parameter(0), x.type, name);
-}
+// The wide norm as one kernel, which reads the weight in its own format.
 
 void forward_rms_norm_wide(OperatorLowering& lowering) {
-  const TensorView x = input_view(lowering, Kernel::rms_norm_forward);
-  const TensorView weight = weight_as_input(lowering, x, "weight.cast");
+  const TensorView x = lowering.input();
   const TensorView rstd =
       lowering.new_tensor("rstd", rms_norm_statistics_shape(lowering, x), statistics_type(x.type),
                           StorageClass::saved_auxiliary);
-  lowering.emit(Kernel::rms_norm_forward, "forward", {x, weight}, {lowering.new_output(), rstd},
+  lowering.emit(Kernel::rms_norm_forward, "forward", {x, lowering.parameter(0)},
+                {lowering.new_output(), rstd},
                 {.flops = element_count(x.shape) * Affine(rms_norm_flops)});
   lowering.save("input", x);
   lowering.save("rstd", rstd);
@@ -150,17 +146,15 @@ void forward_rms_norm_wide(OperatorLowering& lowering) {
 
 void backward_rms_norm_wide(OperatorLowering& lowering) {
   const TensorView x = lowering.saved("input");
-  const TensorView weight = weight_as_input(lowering, x, "backward.weight.cast");
   const TensorView dx = lowering.new_input_gradient();
-  const bool converts = lowering.parameter(0).type != x.type;
-  const TensorView dw = converts ? lowering.new_tensor("grad_weight", weight.shape, x.type,
-                                                       StorageClass::activation_gradient)
-                                 : lowering.new_parameter_gradient(0);
+  const std::vector<TensorView> gradients = all_affine_gradients(lowering);
+  std::vector<TensorView> writes{dx};
+  writes.insert(writes.end(), gradients.begin(), gradients.end());
   lowering.emit(Kernel::rms_norm_backward, "backward",
-                {x, lowering.output_gradient(), weight, lowering.saved("rstd")}, {dx, dw},
-                {.flops = element_count(x.shape) * Affine(2 * rms_norm_flops)});
+                {x, lowering.output_gradient(), lowering.parameter(0), lowering.saved("rstd")},
+                writes, {.flops = element_count(x.shape) * Affine(2 * rms_norm_flops)});
   if (lowering.input_needs_gradient()) lowering.give_input_gradient(0, dx);
-  if (lowering.parameter_needs_gradient(0)) lowering.give_parameter_gradient(0, dw);
+  give_affine_gradients(lowering, gradients);
 }
 
 /// Written in operators, what is multiplied is of no class.

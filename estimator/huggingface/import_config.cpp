@@ -132,6 +132,19 @@ std::optional<Diagnostic> version_note(const StatedSettings& stated) {
                              is_older ? "oldest" : "newest", nearest)};
 }
 
+/// Keys with which a model keeps and returns more than its result.
+void note_further_results(ConfigReader& config, Mistakes& mistakes) {
+  for (const std::string_view key :
+       {"output_hidden_states", "output_attentions", "output_router_logits"}) {
+    const YamlNode* const value = config.written(key);
+    if (value == nullptr || !value->is_scalar() || value->text != "true") continue;
+    mistakes.add({.severity = Severity::note,
+                  .message = fmt::format("`{}`: what the model keeps and computes for it is not "
+                                         "counted",
+                                         key)});
+  }
+}
+
 /// gpt-oss' experts before transformers 5.0, unless kernels for packed ones run (the wheel
 /// of 4.57).
 std::optional<Diagnostic> old_experts_note(const StatedSettings& stated, std::string_view type) {
@@ -196,6 +209,7 @@ Result<ImportedModel> import_hugging_face_model(const FileHead& file_head,
   network.pairs = *pairs;
   declare_settings(text, *stated, family);
   if (!mistakes.any_errors()) family.write(network);
+  note_further_results(config, mistakes);
   config.finish();
   if (mistakes.any_errors()) return tl::unexpected(errors_of(std::move(mistakes).in_order()));
   ImportedModel imported{.takes_values = true, .stored = stated->stored};

@@ -76,6 +76,16 @@ TEST_CASE("a configuration's notes name the version, the attention and the head"
         "  run it as another version of transformers does\n");
 }
 
+TEST_CASE("what a model returns besides its result is said not to be counted") {
+  const std::string said =
+      mistakes_in(config_text("\"output_hidden_states\": true, \"output_attentions\": false, "
+                              "\"output_router_logits\": true"));
+  CHECK(said.find("note: `output_hidden_states`: what the model keeps and computes for it is not "
+                  "counted\n") != std::string::npos);
+  CHECK(said.find("note: `output_router_logits`: ") != std::string::npos);
+  CHECK(said.find("output_attentions") == std::string::npos);
+}
+
 TEST_CASE("a version outside those whose sources were read is sized as the nearest, and says so") {
   const auto noted = [](const std::string& version) {
     const std::string text = mistakes_in(config_text(""), {.values = {{"transformers", version}}});

@@ -138,11 +138,11 @@ class WritingOut {
     const auto features = static_cast<double>(type_of(query).shape.back().constant);
     const double factor = given > 0 ? given : 1 / std::sqrt(features);
     if (style == "query") {
-      const auto scaled = put(attention, "scaled_query", "scale", {{"factor", factor}}, {query});
+      auto scaled = put(attention, "scaled_query", "scale", {{"factor", factor}}, {query});
       if (!scaled) return scaled;
       return put(attention, "scores", "matmul", {{"transpose_b", true}}, {*scaled, key});
     }
-    const auto product = put(attention, "scores", "matmul", {{"transpose_b", true}}, {query, key});
+    auto product = put(attention, "scores", "matmul", {{"transpose_b", true}}, {query, key});
     if (!product) return product;
     return put(attention, "scaled", "scale", {{"factor", factor}, {"in_place", style == "product"}},
                {*product});

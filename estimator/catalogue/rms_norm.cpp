@@ -163,17 +163,21 @@ AutocastClass rms_norm_autocast(const Attributes& attributes) {
                                                       : AutocastClass::as_is;
 }
 
+AttributeSpec mean_square_eps() {
+  return {.name = "eps",
+          .type = AttributeType::real,
+          .doc = "added to the mean square",
+          .default_value = 1e-6,
+          .minimum = 0};
+}
+
 }  // namespace
 
 OperatorRow rows::rms_norm() {
   return {.name = "rms_norm",
           .doc = "division by the root mean square over the last axes",
           .attributes = {normalized_axes_attribute(),
-                         {.name = "eps",
-                          .type = AttributeType::real,
-                          .doc = "added to the mean square",
-                          .default_value = 1e-6,
-                          .minimum = 0},
+                         mean_square_eps(),
                          {.name = "affine",
                           .type = AttributeType::boolean,
                           .doc = "learned scale",
@@ -198,12 +202,7 @@ OperatorRow rows::rms_norm_wide() {
           .doc =
               "rms_norm whose product with its weight is in float32 and converted last, as "
               "gpt-oss has it",
-          .attributes = {normalized_axes_attribute(),
-                         {.name = "eps",
-                          .type = AttributeType::real,
-                          .doc = "added to the mean square",
-                          .default_value = 1e-6,
-                          .minimum = 0}},
+          .attributes = {normalized_axes_attribute(), mean_square_eps()},
           .infer = infer_rms_norm,
           .lowering = {.stowage = {forward_rms_norm_wide, backward_rms_norm_wide},
                        .pytorch = {forward_rms_norm_composite, backward_rms_norm_composite}}};
@@ -212,12 +211,7 @@ OperatorRow rows::rms_norm_wide() {
 OperatorRow rows::rms_norm_plus_one() {
   return {.name = "rms_norm_plus_one",
           .doc = "rms_norm with a factor of 1 + a learned one, as Gemma has it",
-          .attributes = {normalized_axes_attribute(),
-                         {.name = "eps",
-                          .type = AttributeType::real,
-                          .doc = "added to the mean square",
-                          .default_value = 1e-6,
-                          .minimum = 0}},
+          .attributes = {normalized_axes_attribute(), mean_square_eps()},
           .infer = infer_rms_norm,
           .lowering = {.stowage = {forward_rms_norm_plus_one, backward_rms_norm_plus_one},
                        .pytorch = {forward_rms_norm_composite, backward_rms_norm_composite}}};

@@ -31,6 +31,8 @@ double rows_of(const KernelNode& node, std::int64_t batch) {
 std::vector<bool> unmade_storages(const StepGraph& graph, std::int64_t batch) {
   std::vector<bool> unmade;
   const auto leave_out = [&](StorageId id) {
+    if (graph.storage(id).persistence != Persistence::transient)
+      return;  // a weight is always there
     unmade.resize(graph.storages.size());
     unmade[id.index()] = true;
   };

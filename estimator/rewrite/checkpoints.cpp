@@ -12,6 +12,7 @@
 #include "estimator/base/kernel_set.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {
@@ -329,7 +330,7 @@ void Checkpointing::forget_saved() {
   for (const Region& region : regions_) {
     if (!region.before) continue;
     for (const StorageId entering : region.entering) {
-      step_.saved.push_back({region.first_saver, entering, "region input"});
+      step_.saved.push_back({region.first_saver, entering, std::string(region_input_role)});
     }
     for (const auto& [result, before] : region.kept_results) {
       step_.saved.push_back({region.first_saver, result, "kept result"});

@@ -63,11 +63,11 @@ def verify(plan: PlanLike) -> Verification:
     return Verification(plan)
 
 
-def rehearse(build: Callable[[], tuple[Any, Any, Callable[[], Any]]], plan: PlanLike | None, *, steps: int = 2,
-             compute_capability: tuple[int, int] = (8, 6)) -> Rehearsal:
+def rehearse(build: Callable[[], tuple[Any, Any, Callable[[], Any]]], plan: PlanLike | None, *,
+             steps: int = 2, compute_capability: tuple[int, int] = (8, 6)) -> Rehearsal:
     """Carry out a plan on the pretended device: no GPU is needed, and no tensor has memory.
 
-    build  called with the device pretended; returns (model, optimizer, step): step() runs one training step
+    build  called with the device pretended; returns (model, optimizer, step); step() trains once
     plan   as for apply; None: without a plan
     steps  so many are run; the last is told about
 

@@ -219,8 +219,8 @@ class Offloading:
         if buffer is None:
             self.keep(owner, index, stash, f"{key}: an earlier pass, whose backward has not run, has its "
                       "host memory" if pool.taken[index] else
-                      f"{key} has {stash.size} bytes, and the host memory that the first pass allocated for "
-                      f"it {pool.sizes[index]}")
+                      f"{key} has {stash.size} bytes, and its host memory, of the first pass's batch, "
+                      f"{pool.sizes[index]}")
             return
         stash.leave(source, buffer, pool, self.copies_at(stash.device))
         self.events.note("start", key, stash.size)
@@ -319,8 +319,8 @@ class Offloading:
         if not self.plan.offload or len(seen) == len(self.plan.offload):
             return
         if not seen:
-            self.note_fallback(0, "a step saved none of the plan's tensors: does it run in another thread, "
-                               "or inside of other saved_tensors_hooks?")
+            self.note_fallback(0, "a step saved none of the plan's tensors: does it run in another "
+                               "thread, or inside of other saved_tensors_hooks?")
             return
         missing = next(entry for index, entry in enumerate(self.plan.offload) if index not in seen)
         self.note_fallback(0, f"{missing.start} was not saved: the step differs from the recorded one")

@@ -18,7 +18,7 @@ Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
 
 
 def mean_square(output: torch.Tensor) -> torch.Tensor:
-    return output.square().mean()
+    return output.float().square().mean()
 
 
 def plan_of(model: nn.Module, inputs: torch.Tensor, checkpoint: tuple[str, ...] = (), least: int = 1,

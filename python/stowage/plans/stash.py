@@ -37,6 +37,16 @@ def version_of(tensor: torch.Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version
 
 
+def held(tensor: torch.Tensor) -> torch.Tensor:
+    """What is held of a tensor that is being saved. An operator's result gets its history after that: holding
+    it, and not an alias, would be a circle. Where an alias would lose a subclass of Tensor, the tensor is
+    an argument."""
+    if tensor.requires_grad and tensor.is_leaf:
+        return tensor
+    alias = tensor.detach()
+    return alias if type(alias) is type(tensor) else tensor
+
+
 class SavedHandle:
     """What the graph holds. `tensor`: the saved one, None once its storage was let go. `owner` is the
     pass (offload.py), None: of a tensor without a key."""
@@ -45,9 +55,7 @@ class SavedHandle:
                  "tensor", "version")
 
     def __init__(self, session: Any, tensor: torch.Tensor, owner: Any, key: str | None) -> None:
-        # A result gets its history after it was packed: holding it, and not an alias, would be a circle.
-        is_own_leaf = tensor.requires_grad and tensor.is_leaf
-        self.tensor: torch.Tensor | None = tensor if is_own_leaf else tensor.detach()
+        self.tensor: torch.Tensor | None = held(tensor)
         self.version = version_of(self.tensor)
         self.session, self.owner, self.key = session, owner, key
         self.stash: Stash | None = None
@@ -141,9 +149,17 @@ class Stash:
         self.storage = None
         self.state = State.AWAY
 
+    def give_back_slot(self) -> None:
+        """The host memory is not needed any more: nothing reads or writes it that the compute stream has not
+        waited for."""
+        if self.pool is not None and self.buffer is not None:
+            self.buffer = None
+            self.pool.give_back(self.index)
+
     def keep(self) -> None:
         """The handles keep their tensors."""
         self.wait()
+        self.give_back_slot()
         for handle in self.members():
             handle.stash = None
         self.state = State.KEPT
@@ -159,12 +175,13 @@ class Stash:
         """The handle's tensor, as a view of the storage that is back."""
         assert self.bytes is not None
         self.wait()
+        self.give_back_slot()
         item = handle.dtype.itemsize
         elements = self.bytes[:self.size // item * item].view(handle.dtype)
         return elements.as_strided(handle.shape, handle.strides, handle.offset)
 
     def __del__(self) -> None:
         # Memory is not let go before the compute stream has waited for the copy that writes it.
-        if getattr(self, "pool", None) is not None and self.pool is not None:
+        if getattr(self, "buffer", None) is not None:
             self.wait()
-            self.pool.give_back(self.index)
+            self.give_back_slot()

@@ -144,6 +144,8 @@ class Verification:
             call = self.call(events, "unpack", entry.fetch)
             if call < 0:
                 return f"{entry.fetch}, at which {name} is fetched, was not needed in backward"
+            if fetched < call:
+                return f"{name} was fetched before {entry.fetch} was needed"
             if any(event.what != "fetch" for event in events[call + 1:fetched]):
                 return f"{name} was fetched after {entry.fetch} was needed"
         return ""

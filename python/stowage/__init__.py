@@ -16,9 +16,10 @@ And a plan of `stowage plan step.json --for pytorch -o plan.json`, carried out:
 from stowage.carry_out import apply, read_plan, rehearse, verify
 from stowage.errors import PlanWarning, StowageError
 from stowage.options import RecordOptions
+from stowage.plans.plan_file import Plan
 from stowage.record import RecordedStep, record
 from stowage.script import step
 from stowage.version import VERSION as __version__
 
-__all__ = ["PlanWarning", "RecordOptions", "RecordedStep", "StowageError", "__version__", "apply",
+__all__ = ["Plan", "PlanWarning", "RecordOptions", "RecordedStep", "StowageError", "__version__", "apply",
            "read_plan", "record", "rehearse", "step", "verify"]

@@ -71,6 +71,10 @@ class Plan:
         """Samples of one pass."""
         return None if self.batch is None else self.batch // self.micro_batches
 
+    def offloaded_bytes(self, batch: int) -> int:
+        """What a pass of so many samples moves to the host, and back."""
+        return sum(entry.bytes.at(batch) for entry in self.offload)
+
 
 def read_plan(plan: PlanLike) -> Plan:
     """The plan of a file; one that was read already is returned. Raises StowageError for a file that

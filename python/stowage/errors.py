@@ -14,3 +14,7 @@ class StowageError(Exception):
         super().__init__(message if not hint else f"{message}\n  {hint}")
         self.message = message
         self.hint = hint
+
+
+class PlanWarning(UserWarning):
+    """A plan for PyTorch is not carried out as it stands; values are as without it."""

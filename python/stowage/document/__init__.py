@@ -5,6 +5,7 @@
     tables.py     the file's tables of shapes, layouts, attributes and origins
     storages.py   which storages a step has, in an order that is the same at every batch
     classes.py    what each storage is, and how long it is kept
+    saved.py      what autograd keeps for backward
     names.py      unique names of nodes and storages
     assemble.py   the whole file
     micro_batch.py the part of a step that each micro-batch runs again

@@ -10,6 +10,7 @@ from stowage.document.layers import layer_rows
 from stowage.document.micro_batch import MicroBatch
 from stowage.document.names import Names, node_name
 from stowage.document.not_updated import not_updated_ids
+from stowage.document.saved import saved_rows
 from stowage.document.storages import StepStorages
 from stowage.document.tables import Tables, type_of
 from stowage.errors import StowageError
@@ -175,15 +176,12 @@ class Assembly:
         self.makers = classifier.uses.maker
         nodes = self.node_rows(node_names, classifier)
         self.set_origins(rows, classifier)
-        saved = [[self.tables.origin(node.layer, node.place), self.local[row.storage], row.role]
-                 for row in self.step.saved if row.storage in self.local
-                 for node in [self.step.nodes[row.node]]]
         inputs = self.tensors([step.inputs for step in self.steps], "the inputs")
         losses = self.tensors([step.losses[-micro_batches:] for step in self.steps], "the loss")
         output = self.one_tensor([step.output for step in self.steps])
         graph = {
             "storages": self.storage_rows(rows), "nodes": nodes,
-            "saved": [list(row) for row in dict.fromkeys(map(tuple, saved))],
+            "saved": saved_rows(self),
             "inputs": inputs * micro_batches, "output": output or losses[:2] or nodes[-1][7][:2],
             "losses": losses if training else [], "gradients": self.gradients(),
             "host_state_bytes": self.step.host_state_bytes}

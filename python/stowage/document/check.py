@@ -56,6 +56,7 @@ class Check:
         self.check_lists()
         self.check_names()
         self.check_nodes()
+        self.check_saved()
         self.check_flags()
 
     def check_values(self, value: Any, where: str, largest: int = LARGEST_NUMBER) -> None:
@@ -134,6 +135,20 @@ class Check:
             for storage in row[9] if len(row) > 9 else ():
                 require(0 <= storage < len(self.storages), f"'{name}' holds no storage of the step")
         require(arguments <= MOST_ARGUMENTS, f"the step's kernels have {arguments} arguments")
+
+    def check_saved(self) -> None:
+        keys = set()
+        for row in self.step["saved"]:
+            require(0 <= row[0] < len(self.document["origins"]) and 0 <= row[1] < len(self.storages),
+                    "a saved tensor has an origin or a storage that is not there")
+            if len(row) == 3:
+                continue
+            _, storage, _, layout, key, packed, unpacked = row
+            self.check_view(storage, layout, f"'{key}'")
+            require(key not in keys, f"two saved tensors have the key '{key}'")
+            keys.add(key)
+            require(all(-1 <= node < len(self.nodes) for node in (packed, unpacked)),
+                    f"'{key}' names a kernel that is not there")
 
     def check_flags(self) -> None:
         for row in self.storages:

@@ -25,16 +25,12 @@ def module_names(roots: dict[str, torch.nn.Module]) -> dict[int, str]:
     return names
 
 
-class RunningModules:
-    """A stack of the modules whose forward runs. `on_output(output)` is called when the outermost
-    returns."""
+class ModuleStack:
+    """A stack of the modules whose forward runs; `roots` are {prefix: model}."""
 
-    def __init__(self, roots: dict[str, torch.nn.Module],
-                 on_output: Callable[[Any], None] = lambda output: None) -> None:
+    def __init__(self, roots: dict[str, torch.nn.Module]) -> None:
         self.names = module_names(roots)
         self.stack: list[tuple[str, torch.nn.Module]] = []
-        self.layers: dict[str, LayerRecord] = {}
-        self.on_output = on_output
 
     @property
     def path(self) -> str:
@@ -46,17 +42,9 @@ class RunningModules:
         # A module that no model knows (made on the fly) counts as the one around it.
         self.stack.append((name if name is not None else self.path, module))
 
-    def leave(self, module: torch.nn.Module, _inputs: Any, output: Any) -> None:
+    def leave(self, module: torch.nn.Module, _inputs: Any, _output: Any) -> None:
         while self.stack and self.stack.pop()[1] is not module:
             pass
-        tensors = [t for t in tree_iter(output) if isinstance(t, torch.Tensor)]
-        name = self.names.get(id(module))
-        if tensors and name is not None and next(module.children(), None) is None:
-            self.layers.setdefault(name, LayerRecord(
-                type(module).__name__, tuple(tensors[0].shape),
-                sum(p.numel() for p in module.parameters())))
-        if not self.stack and tensors:
-            self.on_output(output)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -67,3 +55,24 @@ class RunningModules:
         finally:
             before.remove()
             after.remove()
+
+
+class RunningModules(ModuleStack):
+    """Also notes what leaf modules return. `on_output(output)` is called when the outermost returns."""
+
+    def __init__(self, roots: dict[str, torch.nn.Module],
+                 on_output: Callable[[Any], None] = lambda output: None) -> None:
+        super().__init__(roots)
+        self.layers: dict[str, LayerRecord] = {}
+        self.on_output = on_output
+
+    def leave(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        super().leave(module, inputs, output)
+        tensors = [t for t in tree_iter(output) if isinstance(t, torch.Tensor)]
+        name = self.names.get(id(module))
+        if tensors and name is not None and next(module.children(), None) is None:
+            self.layers.setdefault(name, LayerRecord(
+                type(module).__name__, tuple(tensors[0].shape),
+                sum(p.numel() for p in module.parameters())))
+        if not self.stack and tensors:
+            self.on_output(output)

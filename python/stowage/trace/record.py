@@ -69,12 +69,28 @@ class NodeRecord:
     micro_batch: int = 0
 
 
-class SavedRecord(NamedTuple):
-    """A storage that autograd keeps, by the node that saved it."""
+NOT_UNPACKED = -1
+
+
+@dataclasses.dataclass(eq=False)
+class SavedTensor:
+    """One pack call of a step's first pass, by its key (plans/saved_names.py)."""
+
+    key: str
+    view: View
+    packed_after: int  # the last node that had run; -1: none
+    unpacked_before: int = NOT_UNPACKED  # the first node that ran after it was first unpacked
+
+
+@dataclasses.dataclass(eq=False)
+class SavedRecord:
+    """A storage that autograd keeps, by the node that saved it. `named`: as a tensor of the first
+    pass."""
 
     node: int
     storage: int
     role: str
+    named: SavedTensor | None = None
 
 
 class LayerRecord(NamedTuple):

@@ -126,7 +126,7 @@ class Recorder(TorchDispatchMode):
         self.micro_batch = index
 
     def finish_step(self) -> StepRecord:
-        self.step.saved = list(self.saved.found)
+        self.step.saved = self.saved.records()
         self.step.layers = self.modules.layers
         return self.step
 

@@ -2,6 +2,8 @@
 
 Autograd saves an operator's arguments before it calls the kernel and its results after: a saved
 tensor whose storage the next node reads is its argument, one that the last node wrote its result.
+Those of a step's first pass have keys (plans/saved_names.py) and are recorded call by call; of the others
+equal ones are recorded once.
 """
 
 from __future__ import annotations
@@ -9,14 +11,24 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from stowage.trace.record import NodeRecord, SavedRecord
+import torch
+
+from stowage.plans.saved_names import SavedNames, is_named
+from stowage.trace.record import NOT_UNPACKED, NodeRecord, SavedRecord, SavedTensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import torch
-
     from stowage.trace.recorder import Recorder
+
+
+class Packed:
+    """What the autograd graph holds in a saved tensor's place."""
+
+    __slots__ = ("named", "names", "tensor")
+
+    def __init__(self, tensor: torch.Tensor, names: SavedNames, named: SavedTensor | None) -> None:
+        self.tensor, self.names, self.named = tensor, names, named
 
 
 class SavedTensors:
@@ -24,42 +36,78 @@ class SavedTensors:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.pending: list[int] = []  # storages that wait for the node that reads them
-        self.found: dict[SavedRecord, None] = {}  # in the order of saving
+        self.start()
 
     def start(self) -> None:
-        self.pending, self.found = [], {}
+        self.names = SavedNames()  # of the pass that runs
+        self.is_first_pass = True
+        # Those that wait for the node that reads them.
+        self.pending: list[tuple[int, SavedTensor | None]] = []
+        self.named: list[SavedRecord] = []  # of the first pass, one a call
+        self.found: dict[tuple[int, int, str], SavedRecord] = {}  # the others
 
-    def pack(self, tensor: torch.Tensor) -> torch.Tensor:
+    def records(self) -> list[SavedRecord]:
+        """All of the step's: those with keys first."""
+        last = len(self.recorder.step.nodes) - 1
+        for record in self.named:
+            named = record.named
+            if named is not None and named.unpacked_before > last:
+                named.unpacked_before = NOT_UNPACKED  # no node came after it
+        return [*self.named, *self.found.values()]
+
+    def pack(self, tensor: torch.Tensor) -> Packed:
+        named = None
         if tensor.device.type == "cuda":
-            self.saved(self.recorder.storage_of(tensor))
-        return tensor
+            storage = self.recorder.storage_of(tensor)
+            if is_named(tensor, "cuda"):
+                named = self.name(tensor)
+            self.saved(storage, named)
+        return Packed(tensor, self.names, named)
 
-    def saved(self, storage: int) -> None:
+    def unpack(self, packed: Packed) -> torch.Tensor:
+        packed.names.was_unpacked()
+        if packed.named is not None and packed.named.unpacked_before == NOT_UNPACKED:
+            packed.named.unpacked_before = len(self.recorder.step.nodes)
+        return packed.tensor
+
+    def name(self, tensor: torch.Tensor) -> SavedTensor | None:
+        """The key of this call; None in passes after the first."""
+        if self.names.is_over:
+            self.names, self.is_first_pass = SavedNames(), False
+        key = self.names.next_key(self.recorder.modules.path)
+        if not self.is_first_pass:
+            return None
+        return SavedTensor(key, self.recorder.view_of(tensor), len(self.recorder.step.nodes) - 1)
+
+    def saved(self, storage: int, named: SavedTensor | None) -> None:
         nodes = self.recorder.step.nodes
+        if named is not None:
+            self.named.append(SavedRecord(max(len(nodes) - 1, 0), storage, "saved", named))
         if nodes and any(view.storage == storage for view in nodes[-1].writes):
             if not any(view.storage == storage for view in nodes[-1].reads):
-                self.add(len(nodes) - 1, storage, "result")
+                self.set_role(len(nodes) - 1, storage, "result", named)
                 return
-        self.pending.append(storage)
+        self.pending.append((storage, named))
 
     def node_was_recorded(self, node: NodeRecord, names: list[str]) -> None:
         """Give what was saved for this node its role; `names` are of its reads."""
         if not self.pending:
             return
         index = len(self.recorder.step.nodes) - 1
-        for storage in self.pending:
+        for storage, named in self.pending:
             role = next((name for name, view in zip(names, node.reads)
                          if view.storage == storage), "saved")
-            self.add(index, storage, role)
+            self.set_role(index, storage, role, named)
         self.pending = []
 
-    def add(self, node: int, storage: int, role: str) -> None:
-        self.found.setdefault(SavedRecord(node, storage, role))
+    def set_role(self, node: int, storage: int, role: str, named: SavedTensor | None) -> None:
+        if named is None:
+            self.found.setdefault((node, storage, role), SavedRecord(node, storage, role))
+            return
+        record = next(record for record in reversed(self.named) if record.named is named)
+        record.node, record.role = node, role
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        import torch
-
-        with torch.autograd.graph.saved_tensors_hooks(self.pack, lambda tensor: tensor):
+        with torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack):
             yield

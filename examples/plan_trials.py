@@ -1,0 +1,106 @@
+"""Two ways to try a plan for PyTorch before it is trusted, for the scripts beside this file.
+
+    pretend    carry it out on a device that is not there: bytes moved, tensors that fell back, what lives
+    compare    train on the CPU with the plan and without it, and compare every bit
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+import stowage
+
+# (device) -> (model, optimizer): each call makes the same ones, from one seed.
+Build = Callable[[str], tuple[torch.nn.Module, torch.optim.Optimizer]]
+# (model, optimizer, batch, device) -> the loss: one training step on random data of that batch.
+Step = Callable[[torch.nn.Module, torch.optim.Optimizer, int, str], torch.Tensor]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plan", metavar="FILE", help="of stowage plan --for pytorch")
+    parser.add_argument("--batch", type=int, help="samples of a step (default: the plan's, else 8)")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one")
+    parser.add_argument("--pretend", action="store_true",
+                        help="carry the plan out on a pretended device: nothing is computed")
+    parser.add_argument("--compare", action="store_true",
+                        help="train with and without the plan on the CPU, and compare every bit")
+    parser.add_argument("--last-batch", type=int, metavar="N", help="one step more, of N samples")
+
+
+def sizes(options: argparse.Namespace) -> list[int]:
+    """The batch of each step."""
+    last = [options.last_batch] if options.last_batch else []
+    return [options.batch] * options.steps + last
+
+
+def settled(parser: argparse.ArgumentParser, options: argparse.Namespace) -> stowage.Plan | None:
+    """The plan, None: there is none. Sets the batch and the device where they are not given."""
+    if (options.pretend or options.compare) and options.plan is None:
+        parser.error("--pretend and --compare need --plan")
+    plan = stowage.read_plan(options.plan) if options.plan is not None else None
+    options.batch = options.batch or (plan.batch if plan is not None else None) or 8
+    options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    options.micro_batches = plan.micro_batches if plan is not None else 1
+    return plan
+
+
+def pretend(plan: stowage.Plan, build: Build, step: Step, options: argparse.Namespace) -> int:
+    """Prints what carrying the plan out moves and takes; 1 where that differs from the plan."""
+    def build_step() -> tuple[Any, Any, Callable[[], torch.Tensor]]:
+        model, optimizer = build("cuda")
+        return model, optimizer, lambda: step(model, optimizer, options.batch, "cuda")
+
+    found = stowage.rehearse(build_step, plan)
+    passes = plan.micro_batches
+    planned = passes * plan.offloaded_bytes(options.batch // passes)
+    print(f"moved to the host {found.bytes_out} bytes a step, and back {found.bytes_back}; "
+          f"planned {planned}")
+    print(f"tensors that fell back: {found.fell_back}" + (
+        f" ({found.first_reason})" if found.first_reason else ""))
+    beside = f"; planned {plan.peak_allocated}" if plan.peak_allocated is not None else ""
+    print(f"peak of living tensors {found.peak_bytes} bytes, without what kernels allocate within "
+          f"themselves{beside}")
+    return int((found.bytes_out, found.bytes_back, found.fell_back) != (planned, planned, 0))
+
+
+def named_values(model: torch.nn.Module, loss: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    yield "the loss", loss.detach()
+    for name, parameter in model.named_parameters():
+        yield f"the parameter {name}", parameter.detach()
+        if parameter.grad is not None:
+            yield f"the gradient of {name}", parameter.grad
+    for name, buffer in model.named_buffers():
+        yield f"the buffer {name}", buffer
+
+
+def trained(plan: stowage.Plan | None, build: Build, step: Step,
+            options: argparse.Namespace) -> Iterator[dict[str, torch.Tensor]]:
+    """What every step leaves, by name."""
+    model, optimizer = build("cpu")
+    applied = stowage.apply(model, optimizer, plan) if plan is not None else None
+    torch.manual_seed(1)
+    for batch in sizes(options):
+        loss = step(model, optimizer, batch, "cpu")
+        yield {name: value.clone() for name, value in named_values(model, loss)}
+    if applied is not None:
+        print(f"moved to the host {applied.bytes_out} bytes, and back {applied.bytes_back}; tensors that "
+              f"fell back: {applied.fell_back}")
+        applied.remove()
+
+
+def compare(plan: stowage.Plan, build: Build, step: Step, options: argparse.Namespace) -> int:
+    """Prints the first value that the plan changes; 1 where there is one."""
+    without = list(trained(None, build, step, options))
+    for number, values in enumerate(trained(plan, build, step, options)):
+        for name, value in values.items():
+            if not torch.equal(value, without[number][name]):
+                print(f"step {number + 1}: {name} differs")
+                return 1
+    print(f"{len(without)} steps of {', '.join(map(str, sizes(options)))} samples: losses, gradients, "
+          "parameters and buffers are equal to the bit")
+    return 0

@@ -1,0 +1,16 @@
+"""Plans for PyTorch (docs/apply.md): how saved tensors are named, and how eager PyTorch carries a plan
+out.
+
+    saved_names.py   the keys of saved tensors, for recordings and for plans
+    dimensions.py    sizes that follow the batch
+    plan_file.py     the plan's file
+    offload.py       autograd's pack and unpack hooks, and the state of a pass
+    stash.py         a storage on its way to the host and back
+    streams.py       copies beside the computation
+    host_pool.py     pinned host memory
+    checkpoint.py    modules that run again in backward
+    events.py        what was done, in order
+    applied.py       all of it, applied to a model
+    verification.py  what was done, compared with the plan
+    rehearsal.py     a plan on the pretended device
+"""

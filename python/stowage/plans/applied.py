@@ -1,0 +1,223 @@
+"""A plan that is carried out: `apply` returns an Applied.
+
+Saved-tensor hooks belong to the thread that calls apply. Of several plans in one thread (two models of a
+GAN) one pair of hooks serves all: a tensor belongs to the plan whose model is running, outside of every
+module to the one whose model ran last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import torch
+
+from stowage.errors import StowageError
+from stowage.plans.checkpoint import CheckpointedModules, check_checkpointable
+from stowage.plans.events import Events
+from stowage.plans.offload import Offloading
+from stowage.plans.plan_file import Plan, PlanLike, read_plan
+from stowage.plans.saved_names import path_of_key
+from stowage.plans.stash import SavedHandle
+from stowage.trace.modules import ModuleStack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Models: TypeAlias = "torch.nn.Module | dict[str, torch.nn.Module]"
+Optimizers: TypeAlias = "torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None"
+DEVICES = ("cuda", "cpu")
+
+
+class Applied:
+    """A plan at work. `remove()`, or the end of a `with` block, ends it; what the graph of a step still
+    needs stays until that is gone. `bytes_out`, `bytes_back`: moved to the host and back so far.
+    `fell_back`: tensors that the plan offloads and that were kept on the device, and `first_reason` why
+    the first was; "" where none was."""
+
+    def __init__(self, plan: Plan, roots: dict[str, torch.nn.Module],
+                 optimizers: list[torch.optim.Optimizer]) -> None:
+        self.plan, self.roots = plan, roots
+        self.modules = ModuleStack(roots)
+        self.events = Events()
+        self.offloading = Offloading(plan, lambda: self.modules.path, self.device_type, self.own_tensors,
+                                     self.events)
+        by_path = {self.modules.names[id(part)]: part for root in roots.values()
+                   for part in root.modules()}
+        check_plan(plan, by_path)
+        self.checkpoints = CheckpointedModules([by_path[path] for path in plan.checkpoint],
+                                               self.offloading)
+        self.stepped: set[int] = set()  # optimizers, in this round
+        self.seen: set[int] = set()  # entries, in this round
+        self.stack = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.modules.watched())
+            stack.enter_context(self.checkpoints.watched())
+            for optimizer in optimizers:
+                stack.callback(optimizer.register_step_post_hook(self.after_step).remove)
+            HOOKS.add(self)
+            stack.callback(HOOKS.remove, self)
+            self.stack = stack.pop_all()
+
+    def device_type(self) -> str:
+        tensor = next((tensor for root in self.roots.values() for tensor in root.parameters()), None)
+        return "cpu" if tensor is None else tensor.device.type
+
+    def own_tensors(self) -> list[torch.Tensor]:
+        return [tensor for root in self.roots.values()
+                for tensor in (*root.parameters(), *root.buffers())]
+
+    def after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """A round ends where an optimizer steps that has stepped in it: several step in turn."""
+        if id(optimizer) in self.stepped:
+            self.offloading.check_seen(self.seen)
+            self.stepped, self.seen = set(), set()
+        self.stepped.add(id(optimizer))
+        self.seen |= self.offloading.step_ended()
+
+    @property
+    def bytes_out(self) -> int:
+        return self.events.bytes_out
+
+    @property
+    def bytes_back(self) -> int:
+        return self.events.bytes_back
+
+    @property
+    def fell_back(self) -> int:
+        return self.offloading.fell_back
+
+    @property
+    def first_reason(self) -> str:
+        return self.offloading.first_reason
+
+    def remove(self) -> None:
+        """Ends it. A second call does nothing."""
+        if self.offloading.is_off:
+            return
+        if self.stepped:
+            self.offloading.check_seen(self.seen)
+        self.offloading.is_off = True
+        self.stack.close()
+        self.offloading.pool = None  # it lives while the graph of a step needs it
+
+    def __enter__(self) -> Applied:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class ThreadHooks(threading.local):
+    """The plans that are applied in this thread, and the hooks that serve them."""
+
+    def __init__(self) -> None:
+        self.applied: list[Applied] = []
+        self.latest: Applied | None = None  # whose model ran last
+        self.pair = (self.pack, self.unpack)  # one object each, to be found again
+
+    def add(self, applied: Applied) -> None:
+        if not self.applied:
+            torch._C._autograd._push_saved_tensors_default_hooks(*self.pair)
+        self.applied.append(applied)
+
+    def remove(self, applied: Applied) -> None:
+        """In another thread than that of `add` the hooks stay where they are, and do nothing."""
+        if applied in self.applied:
+            self.applied.remove(applied)
+            self.latest = None
+            if not self.applied:
+                self.pop()
+
+    def pop(self) -> None:
+        """Takes the hooks out from below those that were pushed since."""
+        above = []
+        while (top := torch._C._autograd._top_saved_tensors_default_hooks(True)) is not None:
+            torch._C._autograd._pop_saved_tensors_default_hooks()
+            if top[0] is self.pair[0]:
+                break
+            above.append(top)
+        for pair in reversed(above):
+            torch._C._autograd._push_saved_tensors_default_hooks(*pair)
+
+    def chosen(self) -> Applied:
+        """The one to which a tensor belongs that is saved now."""
+        for applied in reversed(self.applied):
+            if applied.modules.path:
+                self.latest = applied
+                return applied
+        return self.latest or self.applied[-1]
+
+    def pack(self, tensor: torch.Tensor) -> Any:
+        if not self.applied:  # backward's threads: what they save has no key
+            return SavedHandle(None, tensor, None, None)
+        applied = self.applied[0] if len(self.applied) == 1 else self.chosen()
+        return applied.offloading.pack(tensor)
+
+    def unpack(self, handle: SavedHandle) -> torch.Tensor:
+        if handle.session is None:
+            return handle.kept_tensor()
+        found: torch.Tensor = handle.session.unpack(handle)
+        return found
+
+
+HOOKS = ThreadHooks()
+
+
+def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:
+    """Raises StowageError for a plan that names modules which the models do not have."""
+    for key in keys_of(plan):
+        path = path_of_key(key)
+        if path and path not in by_path:
+            refuse_model(plan, f"its tensor '{key}' is of a module '{path}'")
+    for path in plan.checkpoint:
+        if path not in by_path:
+            refuse_model(plan, f"it checkpoints a module '{path}'")
+        check_checkpointable(path, by_path[path])
+
+
+def refuse_model(plan: Plan, difference: str) -> NoReturn:
+    raise StowageError(f"{plan.source} is for another model ('{plan.model}'): {difference}, which this "
+                       "model does not have", "record this model's step, and plan it")
+
+
+def keys_of(plan: Plan) -> Iterable[str]:
+    for entry in plan.offload:
+        yield from (one.key for one in entry.saved)
+        yield from (key for key in (entry.release, entry.fetch) if key is not None)
+
+
+def roots_of(model: Any) -> dict[str, torch.nn.Module]:
+    """{prefix: model}, by the rule of recordings: one model has no prefix. What DistributedDataParallel
+    wraps stands for it."""
+    models = model if isinstance(model, dict) else {"": model}
+    for name, one in models.items():
+        if not isinstance(one, torch.nn.Module) or not isinstance(name, str):
+            raise StowageError(f"apply takes a model, or {{name: model}}, not a {type(one).__name__}")
+    if not models:
+        raise StowageError("apply takes a model, and got none")
+    whole = {name: one.module if isinstance(one, torch.nn.parallel.DistributedDataParallel) else one
+             for name, one in models.items()}
+    return {"": next(iter(whole.values()))} if len(whole) == 1 else whole
+
+
+def optimizers_of(optimizer: Any) -> list[torch.optim.Optimizer]:
+    found = [] if optimizer is None else (
+        list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer])
+    for one in found:
+        if not hasattr(one, "register_step_post_hook"):
+            raise StowageError(f"apply takes optimizers of torch.optim, not a {type(one).__name__}",
+                               "give it the optimizer itself, or None")
+    return found
+
+
+def applied_plan(model: Models, optimizer: Optimizers, plan: PlanLike) -> Applied:
+    """See stowage.apply."""
+    read = read_plan(plan)
+    roots, optimizers = roots_of(model), optimizers_of(optimizer)
+    for root in roots.values():
+        for name, tensor in root.named_parameters():
+            if tensor.device.type not in (*DEVICES, "meta"):
+                raise StowageError(f"{name} is on {tensor.device}: plans are carried out on cuda and cpu")
+    return Applied(read, roots, optimizers)

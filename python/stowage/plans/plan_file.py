@@ -1,0 +1,289 @@
+"""Reading a plan for PyTorch (docs/apply.md says what is in it).
+
+A plan comes from a file, and the file may be anybody's: whatever it holds, reading it ends with a Plan or
+with a StowageError that names the place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from stowage.errors import StowageError
+from stowage.plans.dimensions import Size, dimension_of
+from stowage.shown import printable_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT, VERSION = "stowage-pytorch-plan", 1
+LARGEST_FILE = 16 * 2 ** 20  # bytes
+MOST_SAVED, MOST_AXES = 1_000_000, 64  # of one plan, of one tensor
+LARGEST_NUMBER, LONGEST_TEXT = 2 ** 60, 4096
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
+
+PlanLike: TypeAlias = "str | os.PathLike[str] | Plan"
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedTensor:
+    """A saved tensor, by its key (saved_names.py). `dtype` is the step file's word; a wider type stands
+    as several elements along a new last axis (document/tables.py)."""
+
+    key: str
+    dtype: str
+    shape: tuple[Size, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Offload:
+    """A storage that leaves for pinned memory. `saved` are the tensors in it. The copy out begins right
+    after the pack call `start`; before the pack call `release` is answered the storage is let go (None:
+    at the first unpack call); before the unpack call `fetch` is answered the copy back begins (None: at
+    the first of its own)."""
+
+    saved: tuple[PlannedTensor, ...]
+    bytes: Size
+    start: str
+    release: str | None
+    fetch: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What is carried out, and what the step was when it was made. None: the file does not say it."""
+
+    model: str
+    offload: tuple[Offload, ...]
+    checkpoint: tuple[str, ...]  # paths of modules
+    batch: int | None = None
+    micro_batches: int = 1
+    saved_calls: int | None = None  # pack calls with keys of one pass
+    first_keys: tuple[str, ...] = ()  # of the first of them
+    peak_allocated: int | None = None  # bytes
+    peak_reserved: int | None = None  # bytes
+    source: str = "the plan"  # the file's name
+
+    @property
+    def micro_batch(self) -> int | None:
+        """Samples of one pass."""
+        return None if self.batch is None else self.batch // self.micro_batches
+
+    def offloaded_bytes(self, batch: int) -> int:
+        """What a pass of so many samples moves to the host, and back."""
+        return sum(entry.bytes.at(batch) for entry in self.offload)
+
+
+def read_plan(plan: PlanLike) -> Plan:
+    """The plan of a file; one that was read already is returned. Raises StowageError for a file that
+    cannot be read, or that is none."""
+    if isinstance(plan, Plan):
+        return plan
+    if not isinstance(plan, (str, os.PathLike)):
+        raise StowageError(f"a plan is the path of a file, not a {type(plan).__name__}")
+    name = os.fspath(plan)
+    try:
+        with open(name, "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise StowageError(f"{name}: {error.strerror}") from None
+    except ValueError:
+        raise StowageError(f"'{printable_line(str(name))}' is no name of a file") from None
+    if len(content) > LARGEST_FILE:
+        raise StowageError(f"{name} has over {LARGEST_FILE >> 20} MiB: it is no plan for PyTorch")
+    return PlanReader(str(name), loaded(str(name), content)).plan()
+
+
+def loaded(name: str, content: bytes) -> Any:
+    def no_number(word: str) -> NoReturn:
+        raise ValueError(f"{word} is no number of JSON")
+
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ValueError(f"an object has '{printable_line(twice[:80])}' twice")
+        return found
+
+    try:
+        return json.loads(content.decode(), parse_constant=no_number,
+                          object_pairs_hook=without_duplicates)
+    except json.JSONDecodeError as error:
+        raise StowageError(f"{name}:{error.lineno}:{error.colno}: {error.msg}: this is no JSON",
+                           "stowage plan MODEL --for pytorch -o FILE writes a plan") from None
+    except RecursionError:
+        raise StowageError(f"{name}: its lists are nested too deep: it is no plan") from None
+    except ValueError as error:  # UnicodeDecodeError among them
+        raise StowageError(f"{name}: {error}") from None
+
+
+class PlanReader:
+    """Holds a file's content to the format, entry by entry; `name` is the file's."""
+
+    def __init__(self, name: str, content: Any) -> None:
+        self.name, self.content = name, content
+        self.saved = 0
+
+    def refuse(self, where: str, what: str, hint: str = "") -> NoReturn:
+        raise StowageError(f"{self.name}: {where}: {what}" if where else f"{self.name}: {what}", hint)
+
+    def entry(self, table: dict[str, Any], key: str, where: str, kind: type | tuple[type, ...],
+              kind_name: str) -> Any:
+        """The entry, of that kind. Booleans are no numbers."""
+        place = f"{where}.{key}" if where else key
+        if key not in table:
+            self.refuse(place, "is missing")
+        value = table[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            self.refuse(place, f"is no {kind_name}")
+        return value
+
+    def optional(self, table: dict[str, Any], key: str, where: str, kind: type, kind_name: str) -> Any:
+        return None if table.get(key) is None else self.entry(table, key, where, kind, kind_name)
+
+    def text(self, table: dict[str, Any], key: str, where: str) -> str:
+        value: str = self.entry(table, key, where, str, "text")
+        if len(value) > LONGEST_TEXT or not value.isprintable():
+            self.refuse(f"{where}.{key}" if where else key, "is a text with control characters" if
+                        len(value) <= LONGEST_TEXT else f"is a text of over {LONGEST_TEXT} characters")
+        return value
+
+    def number(self, value: Any, where: str, least: int = 0) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.refuse(where, "is no whole number")
+        if not least <= value <= LARGEST_NUMBER:
+            self.refuse(where, f"{str(value)[:30]} is out of range")
+        return value
+
+    def optional_number(self, table: dict[str, Any], key: str, where: str, least: int = 0) -> int | None:
+        value = table.get(key)
+        return None if value is None else self.number(value, f"{where}.{key}" if where else key, least)
+
+    def plan(self) -> Plan:
+        content = self.content
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            found = content.get("format") if isinstance(content, dict) else None
+            self.refuse("", f"is no plan for PyTorch: its format is {printable_line(repr(found)[:80])}"
+                        if found is not None else "is no plan for PyTorch",
+                        "stowage plan step.json --for pytorch -o FILE writes one")
+        if content.get("version") != VERSION or isinstance(content["version"], bool):
+            self.refuse("version", f"{printable_line(repr(content.get('version'))[:40])} is unknown; "
+                        f"this stowage reads version {VERSION}")
+        self.check_names()
+        if content.get("optimizer_on_cpu") is not None:
+            self.refuse("optimizer_on_cpu", "an optimizer on the CPU is not carried out yet",
+                        "make the plan without it")
+        passes = self.optional(content, "passes", "", dict, "object") or {}
+        totals = self.optional(content, "totals", "", dict, "object") or {}
+        offload = self.each("offload", self.offload)
+        self.check_keys(offload)
+        return Plan(
+            model=self.text(content, "model", ""), offload=tuple(offload),
+            checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
+            batch=self.optional_number(content, "batch", "", 1),
+            micro_batches=self.optional_number(content, "micro_batches", "", 1) or 1,
+            saved_calls=self.optional_number(passes, "saved", "passes"),
+            first_keys=self.first_keys(passes),
+            peak_allocated=self.optional_number(totals, "peak_allocated_bytes", "totals"),
+            peak_reserved=self.optional_number(totals, "peak_reserved_bytes", "totals"),
+            source=self.name)
+
+    def check_names(self) -> None:
+        names = self.text(self.content, "names", "")
+        if names != "recorded":
+            self.refuse("names", f"'{names}': its saved tensors have no names that a script has",
+                        "record the step (python -m stowage record), and plan that file")
+
+    def each(self, key: str, read: Callable[[dict[str, Any], str], Any]) -> list[Any]:
+        """What `read(row, place)` makes of each object in the list."""
+        rows = self.content.get(key)
+        if rows is None:
+            return []
+        if not isinstance(rows, list):
+            self.refuse(key, "is no list")
+        found = []
+        for index, row in enumerate(rows):
+            where = f"{key}[{index}]"
+            if not isinstance(row, dict):
+                self.refuse(where, "is no object")
+            found.append(read(row, where))
+        return found
+
+    def offload(self, row: dict[str, Any], where: str) -> Offload:
+        rows = self.entry(row, "saved", where, list, "list")
+        saved = tuple(self.planned_tensor(one, f"{where}.saved[{index}]")
+                      for index, one in enumerate(rows))
+        self.saved += len(saved)
+        if not saved:
+            self.refuse(f"{where}.saved", "is empty")
+        if self.saved > MOST_SAVED:
+            self.refuse(f"{where}.saved", f"the plan has over {MOST_SAVED} tensors")
+        start = self.key(row, "start", where)
+        if start not in [one.key for one in saved]:
+            self.refuse(f"{where}.start", f"'{start}' is none of its own tensors")
+        return Offload(saved, self.bytes(row, where), start,
+                       self.key(row, "release", where) if row.get("release") is not None else None,
+                       self.key(row, "fetch", where) if row.get("fetch") is not None else None)
+
+    def planned_tensor(self, row: Any, where: str) -> PlannedTensor:
+        if not isinstance(row, dict):
+            self.refuse(where, "is no object")
+        dtype = self.text(row, "dtype", where)
+        if dtype not in DTYPES:
+            self.refuse(f"{where}.dtype", f"'{dtype}' is no type of a step file")
+        sizes = self.entry(row, "shape", where, list, "list")
+        if len(sizes) > MOST_AXES:
+            self.refuse(f"{where}.shape", f"has over {MOST_AXES} axes")
+        return PlannedTensor(self.key(row, "key", where), dtype, tuple(
+            self.dimension(size, f"{where}.shape[{axis}]") for axis, size in enumerate(sizes)))
+
+    def dimension(self, value: Any, where: str) -> Size:
+        if isinstance(value, str):
+            size = dimension_of(value)
+            if size is None:
+                self.refuse(where, f"'{printable_line(value[:80])}' is no size",
+                            "a number, or one that follows the batch: batch, 2*batch, batch+1")
+            return size
+        return Size(self.number(value, where))
+
+    def bytes(self, row: dict[str, Any], where: str) -> Size:
+        value = self.entry(row, "bytes", where, (list, int), "pair [constant, slope]")
+        if isinstance(value, int):
+            return Size(self.number(value, f"{where}.bytes"))
+        if len(value) != 2:
+            self.refuse(f"{where}.bytes", "is no pair [constant, slope]")
+        constant, slope = value
+        return Size(self.number(constant, f"{where}.bytes[0]", -LARGEST_NUMBER),
+                    self.number(slope, f"{where}.bytes[1]"))
+
+    def key(self, row: dict[str, Any], key: str, where: str) -> str:
+        text = self.text(row, key, where)
+        _, mark, number = text.rpartition("#")
+        if not mark or not number.isdecimal() or not number.isascii():
+            self.refuse(f"{where}.{key}", f"'{text}' is no key of a saved tensor",
+                        "a module's path and a number: layer1.0.conv1#0")
+        return text
+
+    def checkpoint(self, row: dict[str, Any], where: str) -> str:
+        return self.text(row, "module", where)
+
+    def first_keys(self, passes: dict[str, Any]) -> tuple[str, ...]:
+        keys = self.optional(passes, "first", "passes", list, "list") or []
+        for index, key in enumerate(keys):
+            if not isinstance(key, str):
+                self.refuse(f"passes.first[{index}]", "is no text")
+        return tuple(keys)
+
+    def check_keys(self, offload: list[Offload]) -> None:
+        """No tensor lies in two storages."""
+        owner: dict[str, int] = {}
+        for index, entry in enumerate(offload):
+            for place, one in enumerate(entry.saved):
+                if one.key in owner:
+                    self.refuse(f"offload[{index}].saved[{place}].key", f"'{one.key}' stands in "
+                                f"offload[{owner[one.key]}] already" if owner[one.key] != index else
+                                f"'{one.key}' stands twice")
+                owner[one.key] = index

@@ -1,0 +1,79 @@
+"""Training with and without a plan on the CPU, compared bit for bit."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from planned import Planner, write_plan
+from torch import nn
+
+import stowage
+
+Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
+
+
+def mean_square(output: torch.Tensor) -> torch.Tensor:
+    return output.float().square().mean()
+
+
+def plan_of(model: nn.Module, inputs: torch.Tensor, checkpoint: tuple[str, ...] = (), least: int = 1,
+            **options: Any) -> dict[str, Any]:
+    """The plan of a recording of the model that offloads all it can."""
+    recorded = stowage.record(model, inputs, loss=mean_square, **options)
+    return Planner(recorded.document).plan(least, checkpoint)
+
+
+def usual_step(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    loss = mean_square(model(x))
+    loss.backward()
+    return loss.detach()
+
+
+class AppliedCase(unittest.TestCase):
+    """`self.path` is a place for a plan."""
+
+    def setUp(self) -> None:
+        self.path = self.enterContext(tempfile.TemporaryDirectory()) + "/plan.json"
+        self.enterContext(warnings.catch_warnings())
+        warnings.simplefilter("ignore", stowage.PlanWarning)
+
+    def train(self, build: Callable[[], nn.Module], batches: list[torch.Tensor], step: Step,
+              plan: dict[str, Any] | None, ) -> tuple[list[torch.Tensor], Any]:
+        """([losses, gradients, parameters, buffers of all steps], the Applied)."""
+        torch.manual_seed(0)
+        model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        applied = None
+        if plan is not None:
+            applied = stowage.apply(model, optimizer, write_plan(plan, self.path))
+        seen = []
+        torch.manual_seed(1)
+        try:
+            for x in batches:
+                optimizer.zero_grad()
+                seen.append(step(model, x))
+                seen += [p.grad.clone() for p in model.parameters() if p.grad is not None]
+                optimizer.step()
+                seen += [value.clone() for value in model.state_dict().values()]
+        finally:
+            if applied is not None:
+                applied.remove()
+        return seen, applied
+
+    def assert_equal_bits(self, ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> None:
+        self.assertEqual(len(ours), len(theirs))
+        for place, (one, other) in enumerate(zip(ours, theirs)):
+            self.assertTrue(torch.equal(one, other), f"tensor {place} differs")
+
+    def assert_same_training(self, build: Callable[[], nn.Module], plan: dict[str, Any],
+                             batches: list[torch.Tensor], step: Step = usual_step) -> Any:
+        """Trains twice and compares all bits; returns the Applied."""
+        unplanned, _ = self.train(build, batches, step, None)
+        planned, applied = self.train(build, batches, step, plan)
+        self.assert_equal_bits(unplanned, planned)
+        return applied

@@ -1,0 +1,98 @@
+"""Plans for tests, made from a recording in a few lines: what the program's planner does well, done
+simply.
+
+Every storage that a recorded pass saves, that the step makes, that nothing writes between its saving and
+its use, and that has `least` bytes, leaves right after its last pack call, is let go at the next pack
+call after its last use in forward, and is fetched one unpack call before its first.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+
+def size_text(size: Any) -> Any:
+    """A size of a step file as a plan has it."""
+    if isinstance(size, int):
+        return size
+    constant, slope = size
+    word = "batch" if slope == 1 else f"{slope}*batch"
+    return f"{word}{constant:+d}" if constant else word
+
+
+class Planner:
+    """Plans one document of stowage.record."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document, self.step = document, document["step"]
+        self.rows = [row for row in self.step["saved"] if len(row) > 3]
+        self.unpacked = sorted((row for row in self.rows if row[6] >= 0), key=lambda row: row[6])
+
+    def forward_uses(self, storage: int) -> list[int]:
+        first_backward = self.unpacked[0][6] if self.unpacked else len(self.step["nodes"])
+        return [index for index, node in enumerate(self.step["nodes"][:first_backward])
+                if storage in (*node[6][::2], *node[7][::2])]
+
+    def is_written_again(self, storage: int, after: int) -> bool:
+        return any(storage in node[7][::2] for node in self.step["nodes"][after + 1:])
+
+    def tensor(self, row: list[Any]) -> dict[str, Any]:
+        layout = self.document["layouts"][row[3]]
+        return {"key": row[4], "dtype": layout[0],
+                "shape": [size_text(size) for size in self.document["shapes"][layout[1]]]}
+
+    def storages(self, least: int) -> list[int]:
+        found = []
+        for storage in dict.fromkeys(row[1] for row in self.rows):
+            _, _, persistence, size = self.step["storages"][storage][:4]
+            constant, slope = size if isinstance(size, list) else (size, 0)
+            rows = [row for row in self.rows if row[1] == storage]
+            first_use = min((row[6] for row in rows if row[6] >= 0), default=-1)
+            written = self.is_written_again(storage, max(row[5] for row in rows) + 1)
+            if (persistence == "transient" and constant + slope * self.document["batch"] >= least and
+                    first_use >= 0 and not written and all(row[6] >= 0 for row in rows)):
+                found.append(storage)
+        return found
+
+    def entry(self, storage: int) -> dict[str, Any]:
+        rows = [row for row in self.rows if row[1] == storage]
+        last_use = max(self.forward_uses(storage), default=-1)
+        start = self.rows.index(rows[-1])
+        release = next((row[4] for row in self.rows[start + 1:] if row[5] >= last_use), None)
+        own = min(self.unpacked.index(row) for row in rows)
+        first_use = self.unpacked[own][6]
+        fetch = next((row[4] for row in reversed(self.unpacked[:own]) if row[6] < first_use), None)
+        size = self.step["storages"][storage][3]
+        return {"saved": [self.tensor(row) for row in rows],
+                "bytes": size if isinstance(size, list) else [size, 0], "start": rows[-1][4],
+                "release": release, "fetch": fetch}
+
+    def plan(self, least: int = 1, checkpoint: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The plan. `checkpoint`: modules whose insides then have no keys."""
+        inside = tuple(f"{path}." for path in checkpoint)
+
+        def stays(key: str) -> bool:
+            return not key.startswith(inside) and key.rpartition("#")[0] not in checkpoint
+
+        if checkpoint:
+            self.rows = [row for row in self.rows if stays(row[4])]
+            self.unpacked = [row for row in self.unpacked if stays(row[4])]
+        return {
+            "format": "stowage-pytorch-plan", "version": 1, "written_by": "tests", "names": "recorded",
+            "model": self.document["model"], "batch": self.document["batch"], "micro_batches": 1,
+            "passes": {"saved": len(self.rows), "first": [row[4] for row in self.rows[:4]]},
+            "offload": [self.entry(storage) for storage in self.storages(least)],
+            "checkpoint": [{"module": path} for path in checkpoint], "optimizer_on_cpu": None,
+            "totals": {}}
+
+
+def planned_bytes(plan: dict[str, Any], batch: int) -> int:
+    """What one pass moves each way."""
+    return sum(entry["bytes"][0] + entry["bytes"][1] * batch for entry in plan["offload"])
+
+
+def write_plan(plan: dict[str, Any], path: str) -> str:
+    pathlib.Path(path).write_text(json.dumps(plan))
+    return path

@@ -12,7 +12,8 @@ std::vector<bool> kept_by_autograd(const StepGraph& step) {
   }
   // torch.utils.checkpoint itself keeps what it gives a region's second run.
   for (const SavedTensor& saved : step.saved) {
-    if (saved.role == region_input_role) kept[saved.storage.index()] = false;
+    const bool is_kept = saved.role == region_input_role || saved.role == kept_result_role;
+    if (is_kept) kept[saved.storage.index()] = false;
   }
   for (const ScriptVariable& variable : step.micro_batch.variables) {
     kept[variable.storage.index()] = false;

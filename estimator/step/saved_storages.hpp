@@ -9,8 +9,10 @@
 
 namespace stowage {
 
-/// SavedTensor::role of what a checkpointed region's second run begins with.
-inline constexpr std::string_view region_input_role = "region input";
+/// SavedTensor::role of what a checkpointed region's second run begins with, and of results in it
+/// that are kept.
+inline constexpr std::string_view region_input_role = "region input",
+                                  kept_result_role = "kept result";
 
 /// By StorageId: whether the step's list of saved tensors has it, it dies within the step, and
 /// nothing else keeps it: no variable of the script (an input, `output`, `loss`), and not

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/base/batch.hpp"
+#include "estimator/check/batch_search.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/saved_on_host.hpp"
 
@@ -28,6 +29,8 @@ Result<SharedStep> with_modules_run_again(const SharedStep& step,
 
 }  // namespace
 
+bool fits_safely(const CheckReport& report) { return report.fits && report.run.settles(); }
+
 Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& workspaces,
                                const std::vector<ModuleRegion>& modules,
                                std::int64_t micro_batches) {
@@ -48,7 +51,9 @@ Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& w
 Result<CheckReport> check_hooked(const PytorchRequest& request, WorkspaceSource& workspaces,
                                  const HookedCase& of, const std::vector<SavedStay>& stays) {
   const auto checked = [&](const SizedStep& step) {
-    return check(step, request.plan.card, request.process);
+    CheckSettings settings = request.process;
+    settings.reserve += usual_margin(*step.graph, request.plan.card, settings);
+    return check(step, request.plan.card, settings);
   };
   if (stays.empty() && of.micro_batches == 1) return checked(of.step);
   Result<StepGraph> graph = *of.step.graph;

@@ -29,8 +29,13 @@ struct HookedCase {
                                              const std::vector<ModuleRegion>& modules,
                                              std::int64_t micro_batches);
 
-/// check() of the whole step with these stays on the host. Errors: with_saved_on_host's,
-/// with_micro_batches', size_step's.
+/// Whether it fits a card with usual_margin() less, since the simulated allocator may be a little
+/// low, and comes to ask the driver for nothing. Memory that the allocator has cached may be given
+/// back before.
+[[nodiscard]] bool fits_safely(const CheckReport& report);
+
+/// check() of the whole step with these stays on the host, with usual_margin() in reserve. Errors:
+/// with_saved_on_host's, with_micro_batches', size_step's.
 [[nodiscard]] Result<CheckReport> check_hooked(const PytorchRequest& request,
                                                WorkspaceSource& workspaces, const HookedCase& of,
                                                const std::vector<SavedStay>& stays);

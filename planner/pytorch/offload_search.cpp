@@ -76,7 +76,7 @@ class Cuts {
     std::vector<OffloadDecision> decisions = offload_decisions(*plan, moments_);
     auto report = check_hooked(request_, workspaces_, of_, stays_of(decisions));
     if (!report) return std::nullopt;
-    if (report->fits) {
+    if (fits_safely(*report)) {
       search_.found = OffloadSearch::Found{std::move(decisions), *std::move(report)};
       return Bytes();
     }

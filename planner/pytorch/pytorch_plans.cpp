@@ -139,14 +139,19 @@ class PytorchSearch {
     return of && try_as_it_is(fmt::format("micro-batch-{}{}", parts, ending), *of);
   }
 
+  void note_missing(const CheckReport& report) {
+    if (report.fits) return;  // it lacks the margin alone
+    least_missing_ = std::min(least_missing_, Bytes() - report.headroom);
+  }
+
   bool try_as_it_is(const std::string& name, const HookedCase& of) {
     auto report = check_hooked(request_, workspaces_, of, {});
     if (!report) return false;
-    if (report->fits) {
+    if (fits_safely(*report)) {
       add(name, of, {}, std::nullopt, *std::move(report));
       return true;
     }
-    least_missing_ = std::min(least_missing_, Bytes() - report->headroom);
+    note_missing(*report);
     return false;
   }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "estimator/step/operator_lowering.hpp"
+#include "estimator/step/saved_storages.hpp"
 
 namespace stowage {
 
@@ -43,6 +44,11 @@ TensorView view_of(const StepGraph& step, const SavedTensor& saved, const Operat
   return contiguous_view(saved.storage, {step.storage(saved.storage).bytes}, DataType::uint8);
 }
 
+/// What torch.utils.checkpoint keeps of a region, no hook is called for.
+bool is_call_of_hook(std::string_view role) {
+  return role != region_input_role && role != kept_result_role;
+}
+
 class Moments {
  public:
   explicit Moments(const StepGraph& step) : step_(step), nodes_(nodes_by_operator(step)) {}
@@ -52,7 +58,7 @@ class Moments {
       if (saved.call) {
         moments_.push_back({saved.call->key, saved.call->view, saved.call->packed_after,
                             saved.call->unpacked_before});
-      } else if (saved.op.valid()) {
+      } else if (saved.op.valid() && is_call_of_hook(saved.role)) {
         add_lowered(saved);
       }
     }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "estimator/document/fields.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
@@ -79,7 +80,12 @@ class PytorchPlanReader {
     read_offload(members_.required("offload"));
     read_checkpoint(members_.required("checkpoint"));
     if (const auto optimizer = members_.find("optimizer_on_cpu")) {
-      refuse(*optimizer, "this program reads plans that leave the optimizer on the GPU");
+      Members members(*optimizer, "'optimizer_on_cpu'");
+      constexpr auto in_flight = static_cast<std::int64_t>(gradients_in_flight);
+      (void)integer_of(members.required("gradients_in_flight"), "'gradients_in_flight'", in_flight,
+                       in_flight);
+      members.finish();
+      plan_.optimizer_on_cpu = true;
     }
     read_totals(members_.required("totals"));
     members_.finish();

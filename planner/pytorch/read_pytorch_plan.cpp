@@ -193,6 +193,8 @@ class PytorchPlanReader {
 
 bool is_pytorch_plan(std::string_view text) {
   const std::string_view beginning = text.substr(0, 4096);
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || beginning[first] != '{') return false;
   return beginning.find(fmt::format("\"{}\"", pytorch_plan_format)) != std::string_view::npos;
 }
 

@@ -105,8 +105,8 @@ TEST_CASE("what only our own executor has is refused for PyTorch") {
   CHECK(refusal({"--gpu-memory", "2500MiB", "--runtime", "stowage"})
             .find("--for pytorch plans PyTorch's kernels, and --runtime names others") !=
         std::string::npos);
-  CHECK(refusal({"--gpu-memory", "2500MiB", "--choose", "checkpoint-al"}).find("did you mean 'checkpoint-all'?") !=
-        std::string::npos);
+  CHECK(refusal({"--gpu-memory", "2500MiB", "--choose", "checkpoint-al"})
+            .find("did you mean 'checkpoint-all'?") != std::string::npos);
   CHECK(refusal({}).find("a plan needs --gpu NAME, --gpu-memory SIZE or --budget SIZE") !=
         std::string::npos);
 }

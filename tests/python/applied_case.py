@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from planned import Planner, write_plan
 from torch import nn
 
 import stowage
+from planned import Planner, write_plan
 
 Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
 

@@ -61,7 +61,8 @@ class Reading(unittest.TestCase):
                 (b"[1]", "p.json: is no plan for PyTorch" + hint),
                 (b'{"format": "stowage-step"}',
                  "p.json: is no plan for PyTorch: its format is 'stowage-step'" + hint),
-                (b'{"format": "\\u001b"}', "p.json: is no plan for PyTorch: its format is '\\x1b'" + hint),
+                (b'{"format": "\\u001b"}',
+                 "p.json: is no plan for PyTorch: its format is '\\x1b'" + hint),
                 (b'{"a": 1, "a": 2}', "p.json: an object has 'a' twice"),
                 (b'{"a": NaN}', "p.json: NaN is no number of JSON"),
                 (b"[" * 200_000, "p.json: its lists are nested too deep: it is no plan"),
@@ -98,7 +99,8 @@ class Reading(unittest.TestCase):
              "names: 'modules': its saved tensors have no names that a script has\n  record the step "
              "(python -m stowage record), and plan that file"),
             (lambda p: p.update(optimizer_on_cpu={}),
-             "optimizer_on_cpu: an optimizer on the CPU is not carried out yet\n  make the plan without it"),
+             "optimizer_on_cpu: an optimizer on the CPU is not carried out yet\n"
+             "  make the plan without it"),
             (lambda p: p.update(model=3), "model: is no text"),
             (lambda p: p.update(model="\x1b"), "model: is a text with control characters"),
             (lambda p: p.update(model="x" * 5000), "model: is a text of over 4096 characters"),

@@ -205,8 +205,11 @@ def roots_of(model: Any) -> dict[str, torch.nn.Module]:
 def optimizers_of(optimizer: Any) -> list[torch.optim.Optimizer]:
     found = [] if optimizer is None else (
         list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer])
+    # A wrapper (accelerate's) calls the optimizer that it holds.
+    found = [one if hasattr(one, "_optimizer_step_post_hooks") else getattr(one, "optimizer", one)
+             for one in found]
     for one in found:
-        if not hasattr(one, "register_step_post_hook"):
+        if not hasattr(one, "_optimizer_step_post_hooks"):
             raise StowageError(f"apply takes optimizers of torch.optim, not a {type(one).__name__}",
                                "give it the optimizer itself, or None")
     return found

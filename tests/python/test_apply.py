@@ -449,6 +449,26 @@ class Ends(AppliedCase):
             self.assertEqual(self.hooks(), top)
         self.assertIsNone(self.hooks())
 
+    def test_plans_between_hooks_of_others(self) -> None:
+        def pair() -> Any:
+            return torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+        for first_ends_first in (True, False):
+            outer = stowage.apply(self.model, None, self.path)
+            with pair():
+                between = self.hooks()
+                inner = stowage.apply(small(), None, self.path)
+                twin = stowage.apply(small(), None, self.path)
+                ours = self.hooks()
+                self.assertNotEqual(ours, between)
+                inner.remove()
+                self.assertEqual(self.hooks(), ours)
+                (outer if first_ends_first else twin).remove()
+                self.assertEqual(self.hooks(), ours if first_ends_first else between)
+                (twin if first_ends_first else outer).remove()
+                self.assertEqual(self.hooks(), between)
+            self.assertIsNone(self.hooks())
+
     def test_a_forward_that_raises(self) -> None:
         applied = stowage.apply(self.model, None, self.path)
 

@@ -328,6 +328,12 @@ class Kept(AppliedCase):
         entry["start"] = "3#0"
         self.assertEqual(self.reason(small, self.plan(entry)), "3#0 lies in another storage than 1#0")
 
+    def test_a_tensor_that_is_saved_after_its_storage_was_let_go(self) -> None:
+        entry = self.entry("1#0", ["batch", 16], [0, 64])
+        entry["saved"].append({"key": "2#0", "dtype": "float32", "shape": ["batch", 16]})
+        entry["release"] = "2#0"
+        self.assertEqual(self.reason(small, self.plan(entry)), "2#0 lies in another storage than 1#0")
+
     def test_another_batch_within_one_pass(self) -> None:
         plan = self.plan(self.entry("1#0", ["batch", 16], [0, 64]),
                          self.entry("3#0", ["2*batch", 16], [0, 128]))

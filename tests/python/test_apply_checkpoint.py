@@ -100,6 +100,15 @@ class Checkpoints(AppliedCase):
         plan = {**self.plan(), "offload": []}
         self.assert_same_training(Net, plan, batches(), step)
 
+    def test_a_kept_graph_runs_it_once_more(self) -> None:
+        def step(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+            loss = mean_square(model(x))
+            loss.backward(retain_graph=True)
+            loss.backward()
+            return loss.detach()
+
+        self.assert_same_training(Net, self.plan(), batches(), step)
+
     def test_evaluation_runs_it_once(self) -> None:
         model, runs = Net(), []
         model.block.first.register_forward_hook(lambda *_: runs.append(1))

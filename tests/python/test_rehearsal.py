@@ -79,7 +79,7 @@ class Rehearsals(unittest.TestCase):
         found = stowage.rehearse(built, self.plan())
         moved = planned_bytes(self.content, 256)
         self.assertEqual((found.bytes_out, found.bytes_back, found.first_reason), (moved, moved, ""))
-        # Without a plan six results of tanh are kept; with it at most three are there at once: the one that
+        # Without a plan six results of tanh are kept; with it at most three are there at once: one that
         # is written, one that leaves, one that is fetched.
         result = 256 * 64 * 4
         self.assertLessEqual(found.peak_bytes, unplanned.peak_bytes - 2 * result)

@@ -255,7 +255,7 @@ class Offloading:
         """The entry falls back. `more`: tensors of it that are in no stash."""
         owner.kept.add(index)
         tensors = more
-        if stash is not None:
+        if stash is not None and stash.is_held:  # else it is away: what left comes back
             tensors += sum(1 for handle in stash.members() if handle.key is not None)
             stash.keep()
         self.note_fallback(tensors, reason)

@@ -118,6 +118,11 @@ class Stash:
             return False
         return bool(tensor.untyped_storage()._cdata == self.address)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the handles still hold their tensors."""
+        return self.state in (State.COLLECTING, State.LEAVING)
+
     def join(self, handle: SavedHandle) -> None:
         handle.stash = self
         self.handles.append(weakref.ref(handle))

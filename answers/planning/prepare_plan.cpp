@@ -228,6 +228,7 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   request.measured = *std::move(measured);
   request.batch = *batch;
   prepared.arena_of = arena_of_total(*step, request);
+  prepared.process = step->settings;
   if (auto budget = set_budget(question, prepared.arena_of, request); !budget) {
     return tl::unexpected(budget.error());
   }

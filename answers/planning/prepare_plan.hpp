@@ -5,6 +5,7 @@
 #include <string>
 
 #include "answers/planning/plan_question.hpp"
+#include "estimator/runtime/check_settings.hpp"
 #include "estimator/workspace/workspace_source.hpp"
 #include "planner/propose/plan_request.hpp"
 
@@ -16,6 +17,7 @@ using ArenaOfTotal = std::function<Bytes(Bytes)>;
 struct PreparedPlan {
   PlanRequest request;
   ArenaOfTotal arena_of;  ///< of the asked card
+  CheckSettings process;  ///< with which the step's own runtime is sized
   Diagnostics notes;
 };
 

@@ -6,6 +6,7 @@
 
 #include "answers/question/question_error.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/plan_for_pytorch.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/output/frontier_file.hpp"
 #include "cli/output/output_file.hpp"
@@ -92,6 +93,7 @@ Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
 
 // Opens the files, plans, and writes what was chosen: the plan first, then the frontier.
 Result<RenderedAnswer> run_planning(const PlanningRequest& request) {
+  if (request.for_pytorch) return run_pytorch_planning(request);
   Progress progress("preparing the plan");
   if (auto writable = check_frontier_file(request); !writable) {
     return tl::unexpected(std::move(writable.error()));

@@ -29,12 +29,20 @@ std::vector<OptionSpec> plan_options() {
        .default_note = "what the card leaves",
        .unit = "bytes",
        .or_share = true},
+      {.name = "for",
+       .type = choice,
+       .group = planning,
+       .value = "WHOM",
+       .help = "who carries the plan out: our own executor, or eager PyTorch by stowage.apply",
+       .default_value = "executor",
+       .choices = {"executor", "pytorch"}},
       {.name = "placement",
        .type = text,
        .group = planning,
        .value = "LIST",
-       .help = "the means that plans may use, of: operators, activations, optimizer, weights, "
-               "recompute; or all",
+       .help =
+           "the means that plans may use, of: operators, activations, saved (of the activations "
+           "those that autograd alone keeps), optimizer, weights, recompute; or all",
        .default_value = "all"},
       {.name = "frontier",
        .type = text,

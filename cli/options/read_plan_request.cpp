@@ -58,9 +58,32 @@ PlanAim read_minimised(const Arguments& arguments) {
   return what == "time" ? PlanAim::time : PlanAim::automatic;
 }
 
+bool is_for_pytorch(const Arguments& arguments) {
+  return text_or_empty(arguments, "for") == "pytorch";
+}
+
+/// What a plan for PyTorch would not look at.
+Diagnostics options_of_executor(const Arguments& arguments) {
+  Diagnostics mistakes;
+  for (const std::string_view option :
+       {"budget", "placement", "frontier", "minimize", "pin", "no-soft-placement", "log-placement",
+        "validate", "time-limit"}) {
+    if (!arguments.given(option)) continue;
+    mistakes.push_back(command_line_error(fmt::format(
+        "--{} is about plans for our own executor, and this one is for PyTorch", option)));
+  }
+  if (arguments.given("runtime") && text_or_empty(arguments, "runtime") != "pytorch") {
+    mistakes.push_back(
+        command_line_error("--for pytorch plans PyTorch's kernels, and --runtime "
+                           "names others",
+                           "leave --runtime out"));
+  }
+  return mistakes;
+}
+
 /// What of a question for plans needs no card.
 Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
-  auto step = read_step(arguments, executed_runtime);
+  auto step = read_step(arguments, is_for_pytorch(arguments) ? Runtime::pytorch : executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto pins = read_pins_given(arguments);
   if (!pins) return tl::unexpected(std::move(pins.error()));
@@ -89,7 +112,13 @@ Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
 Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   auto settings = read_plan_settings(arguments);
   if (!settings) return tl::unexpected(std::move(settings.error()));
+  if (is_for_pytorch(arguments)) {
+    if (Diagnostics mistakes = options_of_executor(arguments); !mistakes.empty()) {
+      return tl::unexpected(std::move(mistakes));
+    }
+  }
   PlanningRequest request{.question = *std::move(settings),
+                          .for_pytorch = is_for_pytorch(arguments),
                           .frontier = text_or_empty(arguments, "frontier"),
                           .log_placement = arguments.flag("log-placement"),
                           .verbose = arguments.flag("verbose"),

@@ -39,6 +39,7 @@ struct LowerRequest {
 
 struct PlanningRequest {
   PlanQuestion question;
+  bool for_pytorch = false;  ///< it is PyTorch that carries the plan out
   std::string frontier;  ///< a file; empty: none
   bool log_placement = false;
   bool verbose = false;  ///< every bound

@@ -246,6 +246,10 @@ Problem check_views(const StepGraph& graph, std::optional<std::int64_t> batch) {
     if (auto found = first_of(node.reads, whose)) return found;
     if (auto found = first_of(node.writes, whose)) return found;
   }
+  for (const SavedTensor& saved : graph.saved) {
+    if (!saved.call) continue;
+    if (auto found = check_view(graph, saved.call->view, "a saved tensor", batch)) return found;
+  }
   if (auto found = first_of(graph.inputs, "'inputs'")) return found;
   if (auto found = first_of(graph.losses, "'losses'")) return found;
   if (auto found = first_of(graph.gradients, "'gradients'")) return found;

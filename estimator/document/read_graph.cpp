@@ -212,9 +212,9 @@ class GraphReader {
     return StorageId{static_cast<std::int32_t>(
         integer_of(value, "a storage's number", least, std::int64_t{storage_count_} - 1))};
   }
-  NodeId node_id(const JsonValue& value) const {
+  NodeId node_id(const JsonValue& value, std::int64_t least = 0) const {
     return NodeId{static_cast<std::int32_t>(
-        integer_of(value, "a node's number", 0, std::int64_t{node_count_} - 1))};
+        integer_of(value, "a node's number", least, std::int64_t{node_count_} - 1))};
   }
 
   StorageRow storage(const JsonValue& value) {
@@ -364,9 +364,22 @@ class GraphReader {
       saved.op = origin(row.next("origin"));
       saved.storage = storage_id(row.next("storage"));
       saved.role = text_of(row.next("role"), "a saved tensor's role");
+      if (const auto layout = row.next_if_any()) {
+        saved.call = saved_call(*layout, saved.storage, row);
+      }
       row.finish();
       graph_.saved.push_back(std::move(saved));
     }
+  }
+
+  SavedCall saved_call(const JsonValue& layout, StorageId storage, FieldRow& row) {
+    SavedCall call;
+    call.view = tables_.layouts[index_of(layout, "a layout's number", tables_.layouts.size())];
+    call.view.storage = storage;
+    call.key = text_of(row.next("key"), "a saved tensor's key");
+    call.packed_after = node_id(row.next("packed_after"), -1);
+    call.unpacked_before = node_id(row.next("unpacked_before"), -1);
+    return call;
   }
 
   Members members_;

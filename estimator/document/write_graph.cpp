@@ -24,7 +24,12 @@ class GraphWriter {
     put(text_, ",\n\"saved\": ");
     put_list(text_, graph_.saved.size(), [&](std::size_t i) {
       const SavedTensor& saved = graph_.saved[i];
-      put(text_, "[{},{},{}]", saved.op.value, saved.storage.value, json_text(saved.role));
+      put(text_, "[{},{},{}", saved.op.value, saved.storage.value, json_text(saved.role));
+      if (const auto& call = saved.call) {
+        put(text_, ",{},{},{},{}", tables_.layout(call->view), json_text(call->key),
+            call->packed_after.value, call->unpacked_before.value);
+      }
+      put(text_, "]");
     });
     views("inputs", graph_.inputs);
     views("output", {graph_.output});

@@ -106,6 +106,11 @@ class StepCompletion {
       const NodeId before = first_[recorded.loaded_before.index()];
       step_.script_holds.update(storage, [&](ScriptHold& hold) { hold.loaded_before = before; });
     }
+    for (std::size_t i = 0; i < recorded_.saved.size(); ++i) {
+      const auto& recorded = recorded_.saved[i].call;
+      if (!recorded || !recorded->unpacked_before.valid()) continue;
+      step_.saved[i].call->unpacked_before = first_[recorded->unpacked_before.index()];
+    }
     const MicroBatch& part = recorded_.micro_batch;
     if (part.first_node.valid()) step_.micro_batch.first_node = first_[part.first_node.index()];
     if (part.end_node.valid()) step_.micro_batch.end_node = first_[part.end_node.index()];

@@ -12,6 +12,7 @@
 #include "estimator/base/kernel_set.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {
@@ -88,7 +89,8 @@ class Checkpointing {
 Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions)
     : step_(std::move(step)),
       frees_by_reference_(traits(step_.settings.kernels).frees_by_reference),
-      end_storage_(step_.micro_batch.end_storage.index()),
+      end_storage_(step_.micro_batch.end_storage.valid() ? step_.micro_batch.end_storage.index()
+                                                         : step_.storages.size()),
       regions_(regions.size()),
       region_of_(step_.origins.size(), -1) {
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -329,10 +331,10 @@ void Checkpointing::forget_saved() {
   for (const Region& region : regions_) {
     if (!region.before) continue;
     for (const StorageId entering : region.entering) {
-      step_.saved.push_back({region.first_saver, entering, "region input"});
+      step_.saved.push_back({region.first_saver, entering, std::string(region_input_role)});
     }
     for (const auto& [result, before] : region.kept_results) {
-      step_.saved.push_back({region.first_saver, result, "kept result"});
+      step_.saved.push_back({region.first_saver, result, std::string(kept_result_role)});
     }
   }
 }
@@ -348,7 +350,10 @@ void Checkpointing::move_storages() {
     for (StorageId& id : node.temporaries) moved(id);
     for (StorageId& id : node.holds) moved(id);
   }
-  for (SavedTensor& saved : step_.saved) moved(saved.storage);
+  for (SavedTensor& saved : step_.saved) {
+    moved(saved.storage);
+    if (saved.call) moved(saved.call->view.storage);
+  }
   for (auto* views : {&step_.inputs, &step_.losses, &step_.gradients}) {
     for (TensorView& view : *views) moved(view.storage);
   }
@@ -393,6 +398,7 @@ void Checkpointing::put_together() {
   step_.script_holds.make_room(StorageId::of(end_storage_), copies_.size());
   std::move(nodes).put_into(step_);
   renumber_convolutions(step_);
+  if (!step_.micro_batch.end_storage.valid()) return;  // a recorded script's step
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
 }
 

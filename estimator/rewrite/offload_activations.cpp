@@ -13,6 +13,7 @@
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "estimator/step/operator_lowering.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {
@@ -173,7 +174,7 @@ int Offloading::times_saved(const SavedTensor& saved) const {
 void Offloading::find_packs() {
   std::map<StorageId, int> entered;  // by what enters regions: how many
   for (const SavedTensor& saved : step_.saved) {
-    if (saved.role == "region input") ++entered[saved.storage];
+    if (saved.role == region_input_role) ++entered[saved.storage];
   }
   std::map<std::pair<OperatorId, StorageId>, std::size_t> times;
   for (std::size_t i = 0; i < step_.saved.size(); ++i) {
@@ -182,7 +183,7 @@ void Offloading::find_packs() {
     const int region = region_of_[saved.op.index()];
     if (region >= 0) {
       const std::size_t first = first_of_region_[static_cast<std::size_t>(region)];
-      if (saved.role != "region input" || entered[saved.storage] > 1 || first == nowhere) continue;
+      if (saved.role != region_input_role || entered[saved.storage] > 1 || first == nowhere) continue;
       Pack pack{.at = first, .op = saved.op, .region = region, .saved = i};
       pack.view =
           contiguous_view(saved.storage, {step_.storage(saved.storage).bytes}, DataType::uint8);

@@ -15,6 +15,11 @@ void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place) {
   for (NodeId& id : part.first_only) move(id);
   for (GradientArrival& arrival : part.arrivals) move(arrival.after);
   for (ScriptVariable& variable : part.variables) move(variable.assigned_after);
+  for (SavedTensor& saved : step.saved) {
+    if (!saved.call) continue;
+    move(saved.call->packed_after);
+    move(saved.call->unpacked_before);
+  }
 }
 
 void renumber_convolutions(StepGraph& step) {
@@ -42,7 +47,10 @@ void for_each_storage_id(StepGraph& step, Move move) {
     for (StorageId& id : node.temporaries) move(id);
     for (StorageId& id : node.holds) move(id);
   }
-  for (SavedTensor& saved : step.saved) move(saved.storage);
+  for (SavedTensor& saved : step.saved) {
+    move(saved.storage);
+    if (saved.call) move(saved.call->view.storage);
+  }
   for (auto* views : {&step.inputs, &step.losses, &step.gradients}) move_views(*views);
   move(step.output.storage);
   MicroBatch& part = step.micro_batch;

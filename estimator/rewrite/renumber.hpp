@@ -7,8 +7,8 @@
 
 namespace stowage {
 
-/// Updates the node numbers in storages and in StepGraph::micro_batch. `place`: the new number of
-/// each original node, and of the end.
+/// Updates the node numbers in storages, saved tensors and StepGraph::micro_batch. `place`: the new
+/// number of each original node, and of the end.
 void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place);
 
 /// Rebuilds the list of convolutions in the order of the nodes that call them. One that two nodes

@@ -10,6 +10,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,10 +125,21 @@ struct KernelNode {
   bool operator==(const KernelNode&) const = default;
 };
 
+/// One call of autograd's hook for saved tensors in a recorded program (docs/step-file.md).
+struct SavedCall {
+  std::string key;      ///< "layer1.0.conv1#0": the module, and which of its calls
+  TensorView view;      ///< how the tensor sees its storage
+  NodeId packed_after;  ///< the last node that had run; none: no node had
+  NodeId
+      unpacked_before;  ///< the first node that ran after backward asked for it; none: it did not
+  bool operator==(const SavedCall&) const = default;
+};
+
 struct SavedTensor {
   OperatorId op;  ///< who saved it
   StorageId storage;
-  std::string role;  ///< "input", "weight", "result", "mask", "indices", ...
+  std::string role;                    ///< "input", "weight", "result", "mask", "indices", ...
+  std::optional<SavedCall> call = {};  ///< of a recorded program; none: lowered, or not recorded
   bool operator==(const SavedTensor&) const = default;
 };
 

@@ -34,6 +34,8 @@ struct BoundScope {
   bool updates_on_gpu = false;  ///< updates run there too
   /// Activations stay there between two nodes that have to run there; weights and state likewise.
   bool keep_activations = false;
+  /// Of the activations, all but those that autograd alone keeps between forward and backward.
+  bool keep_unsaved = false;
   bool keep_weights = false;
   bool keep_state = false;
   bool operator==(const BoundScope&) const = default;

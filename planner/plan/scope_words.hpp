@@ -13,10 +13,11 @@ struct ScopeWord {
   bool BoundScope::*flag;
 };
 
-inline constexpr std::array<ScopeWord, 5> scope_words{{
+inline constexpr std::array<ScopeWord, 6> scope_words{{
     {"computation", &BoundScope::compute_on_gpu},
     {"updates", &BoundScope::updates_on_gpu},
     {"activations", &BoundScope::keep_activations},
+    {"unsaved", &BoundScope::keep_unsaved},
     {"weights", &BoundScope::keep_weights},
     {"state", &BoundScope::keep_state},
 }};

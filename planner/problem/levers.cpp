@@ -17,13 +17,14 @@ struct NamedLever {
   bool Levers::*lever;
 };
 
-constexpr std::array<NamedLever, 5> named_levers{{{"operators", &Levers::operators},
+constexpr std::array<NamedLever, 6> named_levers{{{"operators", &Levers::operators},
                                                   {"activations", &Levers::activations},
+                                                  {"saved", &Levers::saved},
                                                   {"optimizer", &Levers::optimizer},
                                                   {"weights", &Levers::weights},
                                                   {"recompute", &Levers::recompute}}};
 
-constexpr Levers no_levers{false, false, false, false, false};
+constexpr Levers no_levers{false, false, false, false, false, false};
 
 tl::unexpected<Diagnostics> unknown_lever(std::string_view word) {
   std::vector<std::string_view> names{"all"};

@@ -2,6 +2,8 @@
 //
 //   operators    forward, loss and backward may run on the CPU (TensorFlow's placement)
 //   activations  what forward and backward make may leave the GPU and come back (vDNN)
+//   saved        the part of it that autograd alone keeps may leave between forward and backward:
+//                what hooks for saved tensors can do (estimator/step/saved_storages.hpp)
 //   optimizer    updates may run on the CPU, with their state there (ZeRO-Offload); state and
 //                gradients may leave the GPU
 //   weights      parameters and buffers may leave the GPU between their uses (streaming)
@@ -22,6 +24,7 @@ namespace stowage {
 struct Levers {
   bool operators = true;
   bool activations = true;
+  bool saved = true;
   bool optimizer = true;
   bool weights = true;
   bool recompute = true;

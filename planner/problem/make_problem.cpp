@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "estimator/arena/arena.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "planner/problem/residency_problem.hpp"
 #include "planner/problem/step_pins.hpp"
 #include "planner/problem/versions.hpp"
@@ -105,13 +106,14 @@ bool is_kept(StorageClass storage_class, const ProblemOptions& options) {
     case StorageClass::gradient:
       return options.keep_state;
     default:
-      return options.keep_activations;
+      return options.keep_activations || options.keep_unsaved;
   }
 }
 
 // Pins the item resident between operations that are pinned to the GPU, in gaps that the user's
-// pins leave free.
-void keep_on_gpu(const std::vector<Operation>& operations, Item& item) {
+// pins leave free and that `may_leave` does not except.
+template <typename MayLeave>
+void keep_on_gpu(const std::vector<Operation>& operations, const MayLeave& may_leave, Item& item) {
   item.gap_pins.resize(static_cast<std::size_t>(gap_count(item)), GapPin::free);
   const auto on_gpu = [&](const Touch& touch) {
     return operations[static_cast<std::size_t>(touch.step)].pin == Pin::gpu;
@@ -119,8 +121,13 @@ void keep_on_gpu(const std::vector<Operation>& operations, Item& item) {
   for (std::size_t gap = 0; gap < item.gap_pins.size(); ++gap) {
     const Touch& next = item.touches[(gap + 1) % item.touches.size()];
     if (item.gap_pins[gap] != GapPin::free || !next.reads) continue;
+    if (may_leave(item.touches[gap], next)) continue;
     if (on_gpu(item.touches[gap]) && on_gpu(next)) item.gap_pins[gap] = GapPin::resident;
   }
+}
+
+Phase phase_at(const StepGraph& graph, const Touch& touch) {
+  return graph.nodes[static_cast<std::size_t>(touch.step)].phase;
 }
 
 }  // namespace
@@ -129,6 +136,9 @@ ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
                               const ProblemOptions& options) {
   const StepGraph& graph = *step.graph;
   ResidencyProblem problem;
+  const bool saved_may_leave = options.keep_unsaved && !options.keep_activations;
+  const std::vector<bool> saved =
+      saved_may_leave ? kept_by_autograd(graph) : std::vector<bool>(graph.storages.size());
   std::vector<std::vector<Touch>> touches(graph.storages.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const KernelNode& node = graph.nodes[i];
@@ -146,7 +156,10 @@ ResidencyProblem make_problem(const SizedStep& step, const Rates& rates,
       item.gap_pins = gap_pins_of(item, options.pins->of(id));
     }
     if (is_kept(graph.storages[i].storage_class, options)) {
-      keep_on_gpu(problem.operations, problem.items.back());
+      const auto may_leave = [&](const Touch& from, const Touch& to) {
+        return saved[i] && spans_to_backward(phase_at(graph, from), phase_at(graph, to));
+      };
+      keep_on_gpu(problem.operations, may_leave, problem.items.back());
     }
     problem.storage_of.push_back(id);
   }

@@ -138,6 +138,7 @@ struct ProblemOptions {
   const std::vector<Device>* devices = nullptr;  ///< by operation: pinned there; null: no pins
   // What stays on the GPU in every gap between two operations that are pinned to the GPU.
   bool keep_activations = false;  ///< what forward and backward make, and inputs
+  bool keep_unsaved = false;      ///< of these, all but what autograd alone keeps for backward
   bool keep_weights = false;      ///< parameters, their copies and buffers
   bool keep_state = false;        ///< optimizer state and gradients
 };

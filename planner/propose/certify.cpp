@@ -8,13 +8,15 @@ BoundScope scope_of(const ProblemOptions& options) {
   return {.compute_on_gpu = options.compute_on_gpu || options.all_on_gpu,
           .updates_on_gpu = options.updates_on_gpu || options.all_on_gpu,
           .keep_activations = options.keep_activations,
+          .keep_unsaved = options.keep_unsaved,
           .keep_weights = options.keep_weights,
           .keep_state = options.keep_state};
 }
 
 bool keeps_as_if_pinned(const BoundScope& scope) {
   const bool keeps_of_updates = scope.keep_weights || scope.keep_state;
-  if (!scope.keep_activations && !keeps_of_updates) return true;
+  const bool keeps_results = scope.keep_activations || scope.keep_unsaved;
+  if (!keeps_results && !keeps_of_updates) return true;
   return scope.compute_on_gpu && (scope.updates_on_gpu || !keeps_of_updates);
 }
 

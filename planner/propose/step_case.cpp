@@ -43,7 +43,8 @@ ProblemOptions problem_options(const PlanRequest& request, const StepPins& pins)
           .all_on_gpu = !operators_may_move(request) && !levers.optimizer,
           .updates_on_gpu = !levers.optimizer,
           .pins = &pins,
-          .keep_activations = !levers.activations,
+          .keep_activations = !levers.activations && !levers.saved,
+          .keep_unsaved = !levers.activations && levers.saved,
           .keep_weights = !levers.weights,
           .keep_state = !levers.optimizer};
 }
@@ -192,7 +193,10 @@ ByteProblem byte_problem(const Planning& planning, const StepCase& of, const Byt
   // If operations could run on either side, a plan with everything on the CPU would move nothing.
   options.compute_on_gpu = true;
   options.all_on_gpu = how.updates_on_gpu;
-  if (!how.kept) options.keep_activations = options.keep_weights = options.keep_state = false;
+  if (!how.kept) {
+    options.keep_activations = options.keep_unsaved = false;
+    options.keep_weights = options.keep_state = false;
+  }
   return {make_problem(of.step, byte_rates(), options), scope_of(options)};
 }
 

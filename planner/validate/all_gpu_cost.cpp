@@ -12,7 +12,8 @@ namespace {
 
 std::vector<BoundScope> possible_scopes(const Plan& plan) {
   if (plan.certificate && plan.certificate->cost) return {plan.certificate->cost->scope};
-  BoundScope scope{.keep_activations = !plan.levers.activations,
+  BoundScope scope{.keep_activations = !plan.levers.activations && !plan.levers.saved,
+                   .keep_unsaved = !plan.levers.activations && plan.levers.saved,
                    .keep_weights = !plan.levers.weights,
                    .keep_state = !plan.levers.optimizer};
   const bool pins_computation = plan.pinned == Pinned::computation;

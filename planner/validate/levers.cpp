@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "estimator/step/saved_storages.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 #include "planner/validate/stays.hpp"
@@ -40,6 +41,11 @@ Check check_levers(const Plan& plan) {
   if (!(plan.levers == Levers{})) {
     const auto uses = uses_of(plan);
     const Stays stays(plan);
+    const std::vector<bool> saved =
+        plan.levers.saved ? kept_by_autograd(*plan.step.graph) : std::vector<bool>(uses.size());
+    const auto phase = [&](std::int32_t step) {
+      return plan.step.graph->nodes[static_cast<std::size_t>(step)].phase;
+    };
     for (std::size_t i = 0; i < uses.size(); ++i) {
       const StorageId id = StorageId::of(i);
       const bool pinned = !plan.pins.storages.empty() && plan.pins.storages[i].pin != Pin::free;
@@ -50,6 +56,7 @@ Check check_levers(const Plan& plan) {
       visit_gaps(stays, id, uses[i], goes_round(plan.storage(id), uses[i]),
                  [&](std::int32_t from, std::int32_t to, bool reads, bool joined) {
                    if (!reads || joined || !on_gpu(from) || !on_gpu(to)) return;
+                   if (saved[i] && spans_to_backward(phase(from), phase(to))) return;
                    wrong.note([&] {
                      return fmt::format("{} is not kept on the GPU from {} to {}",
                                         storage_label(plan, id), step_label(plan, from),

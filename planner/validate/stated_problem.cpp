@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/step/saved_storages.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/validate/checks.hpp"
 #include "planner/validate/node_seconds.hpp"
@@ -50,6 +51,10 @@ bool is_kept_class(StorageClass storage_class, const BoundScope& scope) {
   }
 }
 
+bool is_activation(StorageClass storage_class) {
+  return is_kept_class(storage_class, {.keep_activations = true});
+}
+
 double copy_cost(const Plan& plan, StorageId storage, bool up, const CostRule& rule) {
   const double bytes = static_cast<double>(plan.bytes(storage).count());
   if (rule.bytes) return bytes;
@@ -64,7 +69,7 @@ double copy_cost(const Plan& plan, StorageId storage, bool up, const CostRule& r
 class Statement {
  public:
   Statement(const Plan& plan, const BoundScope& scope, const CostRule& rule)
-      : plan_(plan), scope_(scope), rule_(rule) {}
+      : plan_(plan), scope_(scope), rule_(rule), saved_(kept_by_autograd(*plan.step.graph)) {}
 
   BoundProblem run() && {
     problem_.limit = plan_.inputs.budget.bytes.count();
@@ -157,11 +162,21 @@ class Statement {
       if (pin == Pin::gpu && next.reads) item.gaps[gap] = Side::gpu;
       if (item.gaps[gap] != Side::open || !next.reads) continue;
       const bool between_pinned = is_on_gpu(item.touches[gap]) && is_on_gpu(next);
-      if (between_pinned && is_kept_class(storage.storage_class, scope_)) {
-        item.gaps[gap] = Side::gpu;
-      }
+      const bool is_kept = is_kept_class(storage.storage_class, scope_) ||
+                           (scope_.keep_unsaved && is_activation(storage.storage_class) &&
+                            !is_of_autograd(id, item.touches[gap], next));
+      if (between_pinned && is_kept) item.gaps[gap] = Side::gpu;
     }
     problem_.items.push_back(std::move(item));
+  }
+
+  // Whether autograd alone keeps the storage from the one touch to the other.
+  [[nodiscard]] bool is_of_autograd(StorageId storage, const BoundTouch& from,
+                                    const BoundTouch& to) const {
+    const std::vector<KernelNode>& nodes = plan_.step.graph->nodes;
+    return saved_[storage.index()] &&
+           spans_to_backward(nodes[static_cast<std::size_t>(from.step)].phase,
+                             nodes[static_cast<std::size_t>(to.step)].phase);
   }
 
   [[nodiscard]] bool is_on_gpu(const BoundTouch& touch) const {
@@ -176,6 +191,7 @@ class Statement {
   const Plan& plan_;
   const BoundScope& scope_;
   const CostRule& rule_;
+  std::vector<bool> saved_;                       // by storage
   std::vector<std::vector<BoundTouch>> touches_;  // by storage
   BoundProblem problem_;
 };
@@ -192,7 +208,8 @@ std::string outside_scope(const Plan& plan, const BoundScope& scope) {
     if (device_of(plan, plan.nodes[i]) == Device::gpu) continue;
     return fmt::format("{} is on the CPU", step_label(plan, static_cast<std::int32_t>(i)));
   }
-  if (!scope.keep_activations && !scope.keep_weights && !scope.keep_state) return {};
+  const bool keeps_results = scope.keep_activations || scope.keep_unsaved;
+  if (!keeps_results && !scope.keep_weights && !scope.keep_state) return {};
   const BoundProblem problem = stated_problem(plan, scope, {.bytes = true});
   const Stays stays(plan);
   for (const BoundItem& item : problem.items) {
@@ -217,6 +234,7 @@ std::string scope_in_words(const BoundScope& scope) {
   if (scope.compute_on_gpu) on_gpu.emplace_back("compute");
   if (scope.updates_on_gpu) on_gpu.emplace_back("update");
   if (scope.keep_activations) kept.emplace_back("activations");
+  if (scope.keep_unsaved) kept.emplace_back("all but saved activations");
   if (scope.keep_weights) kept.emplace_back("weights");
   if (scope.keep_state) kept.emplace_back("state");
   if (on_gpu.empty() && kept.empty()) return "plans with these pins";

@@ -256,7 +256,8 @@ TEST_CASE("of more pairs than cuDNN is asked about all are by the documented rul
   const Outcome many = stowage_program({"check", "mnist-cnn", "--gpu", "all", "--format", "json"});
   CHECK(many.err.find("note: workspaces are by the documented rule: cuDNN is asked about 8 pairs "
                       "of a model and a card at most, and these are ") != std::string::npos);
-  for (const json& row : json::parse(many.out)["rows"]) CHECK(row["workspaces"] == "rule");
+  const json shown = json::parse(many.out);
+  for (const json& row : shown["rows"]) CHECK(row["workspaces"] == "rule");
 }
 
 TEST_SUITE_END();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import subprocess
 import sys
 import unittest
@@ -109,6 +110,52 @@ class Checkpoint(unittest.TestCase):
 
         document = document_of(Reentrant(), torch.zeros(4, 8))
         self.assertEqual(kernels(document).count("aten::gelu"), 4)
+
+
+    def test_gradients_belong_to_the_layers_that_they_are_of(self) -> None:
+        class Block(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.norm, self.last = nn.Linear(8, 8), nn.LayerNorm(8), nn.Linear(8, 8)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + self.last(torch.relu(self.norm(self.first(x))))
+
+        class Model(nn.Module):
+            def __init__(self, again: bool | None) -> None:
+                super().__init__()
+                self.blocks = nn.ModuleList(Block() for _ in range(6))
+                self.again = again
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                first = torch.autograd._get_sequence_nr()
+                x = x + self.blocks[0].first.bias
+                for block in self.blocks:
+                    x = block(x) if self.again is None else (
+                        checkpoint(block, x, use_reentrant=self.again))
+                x.register_hook(lambda gradient: count_from(first))
+                return x
+
+        def count_from(number: int) -> None:
+            """The engine's thread gives the nodes of regions that run again numbers of its own, from
+            here on those of forward's first nodes."""
+            one = torch.ones((), requires_grad=True)
+            with torch.enable_grad():
+                while torch.autograd._get_sequence_nr() < number:
+                    one + 1
+
+        def gradients(again: bool | None) -> collections.Counter[tuple[str, str]]:
+            document = document_of(Model(again), torch.zeros(4, 8))
+            self.assertFalse(document["fixed_batch"])
+            layers = [row[0] for row in document["origins"]]
+            return collections.Counter(
+                (node[1], layers[node[3]]) for node in document["step"]["nodes"]
+                if node[2] == "backward" and "backward" in node[1])
+
+        plain = gradients(None)
+        self.assertEqual(plain["aten::threshold_backward", "blocks.3"], 1)
+        self.assertEqual(gradients(False), plain)
+        self.assertEqual(gradients(True), plain)
 
 
 @unittest.skipUnless(has("peft") and has("transformers"), "peft or transformers is not installed")

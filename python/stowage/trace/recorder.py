@@ -72,8 +72,11 @@ class Recorder(TorchDispatchMode):
         self.keys: dict[int, int] = {}  # {a living storage's address: its number}
         self.references: dict[int, weakref.ref[Any]] = {}
         self.signatures: dict[torch._ops.OpOverload, Signature] = {}
-        # {autograd's sequence number: (layer, place) of the forward call}
+        # {autograd's sequence number: (layer, place) of the forward call}. Each thread counts from 0,
+        # so that regions which run again, in the engine's thread, have a table of their own.
         self.origins: dict[int, tuple[str, str]] = {}
+        self.origins_again: dict[int, tuple[str, str]] = {}
+        self.reentrant = 0  # how many reentrant checkpoints are in their own backward
         self.step = StepRecord(-1, 0)
         self.last_operator: torch._ops.OpOverload | None = None
         self.last_origin = ("", "")
@@ -115,7 +118,7 @@ class Recorder(TorchDispatchMode):
     def start_step(self, index: int, batch: int) -> None:
         self.step = StepRecord(index, batch)
         self.last_operator = None
-        self.origins = {}
+        self.origins, self.origins_again = {}, {}
         self.micro_batch = 0
         self.saved.start()
         self.updates.start()
@@ -239,7 +242,7 @@ class Recorder(TorchDispatchMode):
         if phase == "backward" and not self.is_recomputed():
             running = torch._C._current_autograd_node()
             if running is not None:
-                found = self.origins.get(running._sequence_nr())
+                found = self.origins_of_graph().get(running._sequence_nr())
                 if found is not None:
                     self.last_origin = found
             return self.last_origin
@@ -248,8 +251,13 @@ class Recorder(TorchDispatchMode):
         found = (self.modules.path or ("loss" if phase == "loss" else ""), place())
         self.last_origin = found
         number = torch.autograd._get_sequence_nr() - 1
-        if phase == "backward":
-            self.origins[number] = found  # a region that runs again
-        else:
+        if phase != "backward":
             self.origins.setdefault(number, found)
+        elif self.reentrant:
+            self.origins_again[number] = found
         return found
+
+    def origins_of_graph(self) -> dict[int, tuple[str, str]]:
+        """Of the autograd graph that runs. A region that runs again makes a graph of its own, which
+        only a reentrant checkpoint runs backward; else forward's own is run."""
+        return self.origins_again if self.reentrant else self.origins

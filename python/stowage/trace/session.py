@@ -60,6 +60,28 @@ class PhasedModules(RunningModules):
 
 
 @contextlib.contextmanager
+def reentrant_watched(recorder: Recorder) -> Iterator[None]:
+    """Tells the recorder while the backward of a reentrant checkpoint runs: its region's second forward
+    and that one's own backward."""
+    from torch.utils.checkpoint import CheckpointFunction
+
+    backward = CheckpointFunction.backward
+
+    def counted(*arguments: Any) -> Any:
+        recorder.reentrant += 1
+        try:
+            return backward(*arguments)
+        finally:
+            recorder.reentrant -= 1
+
+    CheckpointFunction.backward = staticmethod(counted)
+    try:
+        yield
+    finally:
+        CheckpointFunction.backward = staticmethod(backward)
+
+
+@contextlib.contextmanager
 def recording(driver: Driver, roots: dict[str, torch.nn.Module],
               on_backward: Callable[[list[torch.Tensor]], None], on_gradients: Callable[[], None],
               on_output: Callable[[Any], None]) -> Iterator[Recorder]:
@@ -81,6 +103,7 @@ def recording(driver: Driver, roots: dict[str, torch.nn.Module],
             stack.enter_context(recorder.modules.watched())
             stack.enter_context(recorder.saved.watched())
             stack.enter_context(recorder.updates.watched())
+            stack.enter_context(reentrant_watched(recorder))
             stack.enter_context(LinearWatch(recorder))
             stack.enter_context(recorder)
             yield recorder

@@ -182,6 +182,7 @@ class ThreadedLanes final : public LaneDevice {
     push(lane, [this, lane, to, from, bytes] {
       {
         const std::lock_guard lock(diary_->mutex);
+        if (dead_) return;
         ++diary_->copies;
         const std::string what =
             fmt::format("a copy of {} bytes on {}", bytes.count(), lane_names[index_of(lane)]);
@@ -197,6 +198,7 @@ class ThreadedLanes final : public LaneDevice {
     push(lane, [this, lane, to, value, bytes] {
       {
         const std::lock_guard lock(diary_->mutex);
+        if (dead_) return;
         diary_->book.access(actor_of(lane), to, bytes.count(), true,
                             fmt::format("a fill of {} bytes", bytes.count()));
       }
@@ -209,6 +211,7 @@ class ThreadedLanes final : public LaneDevice {
     push(Lane::compute, [this, kept = std::make_shared<OwnedKernelCall>(call)] {
       {
         const std::lock_guard lock(diary_->mutex);
+        if (dead_) return;
         ++diary_->kernels;
         note_accesses(diary_->book, Actor::compute, kept->get());
       }
@@ -349,7 +352,7 @@ class ThreadedLanes final : public LaneDevice {
   std::map<std::uint64_t, VectorClock> signal_clocks_;
   std::uint64_t signal_ = 0;
   Diagnostics failure_;                                 // of a kernel; all later calls fail
-  mutable bool dead_ = false;                           // lanes do not wait any more
+  mutable bool dead_ = false;                           // lanes neither wait nor work any more
   std::array<std::unique_ptr<LaneThread>, 3> threads_;  // the last member
 };
 

@@ -39,12 +39,13 @@ bool is_always_kept(const Item& item) {
 TEST_CASE("levers are read from a list, and written as one") {
   const auto both = parse_levers("activations,optimizer");
   REQUIRE(both.has_value());
-  CHECK(*both == Levers{false, true, true, false, false});
+  CHECK(*both == Levers{.operators = false, .saved = false, .weights = false, .recompute = false});
   CHECK(to_string(*both) == "activations,optimizer");
   CHECK(parse_levers("all").value() == Levers{});
   CHECK(parse_levers("weights,all").value() == Levers{});
   CHECK(to_string(Levers{}) == "all");
-  CHECK(parse_levers("recompute").value() == Levers{false, false, false, false, true});
+  CHECK(parse_levers("recompute").value() == Levers{false, false, false, false, false, true});
+  CHECK(to_string(parse_levers("saved,recompute").value()) == "saved,recompute");
 }
 
 TEST_CASE("what is no lever gets a suggestion") {
@@ -72,6 +73,17 @@ TEST_CASE("a lever that is off keeps its storages where operations cannot leave 
   CHECK(weight.gap_pins.back() == GapPin::free);
   const ResidencyProblem state = problem_with({.all_on_gpu = true, .keep_state = true});
   CHECK(is_always_kept(item_named(state, "conv1.weight.exp_avg")));
+}
+
+TEST_CASE("what autograd alone keeps may leave between forward and backward, and nothing else") {
+  const ResidencyProblem problem = problem_with(
+      {.all_on_gpu = true, .keep_unsaved = true, .keep_weights = true, .keep_state = true});
+  CHECK(is_always_kept(item_named(problem, "conv2.weight")));
+  CHECK(is_always_kept(item_named(problem, "conv1.weight.exp_avg")));
+  const Item& saved = item_named(problem, "relu1");
+  CHECK(std::ranges::count(saved.gap_pins, GapPin::free) == 1);
+  // An input is a variable of the script.
+  CHECK(is_always_kept(item_named(problem, "image")));
 }
 
 TEST_CASE("a problem with fewer levers has no cheaper plan") {

@@ -1,0 +1,216 @@
+#include "cli/report/pytorch_plan_answer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/options/setting_names.hpp"
+#include "cli/report/step_report.hpp"
+
+namespace stowage {
+
+namespace {
+
+std::string seconds_text(double seconds) { return fmt::format("{:.3g} s", seconds); }
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// "keeps 12 storages on the host between forward and backward, 3.1 GiB each way; runs layer1.0 and
+/// 3 more modules again in backward"
+std::string in_words(const PytorchPlan& plan) {
+  std::vector<std::string> parts;
+  if (!plan.offload.empty()) {
+    parts.push_back(fmt::format(
+        "keeps {} of saved tensors on the host between forward and backward, {} each way",
+        counted(plan.offload.size(), "storage"), format_bytes(plan.totals.to_host)));
+  }
+  if (!plan.checkpoint.empty()) {
+    const std::size_t more = plan.checkpoint.size() - 1;
+    parts.push_back(fmt::format("runs {}{} again in backward", plan.checkpoint.front(),
+                                more > 0 ? " and " + counted(more, "more module") : ""));
+  }
+  if (plan.micro_batches > 1) {
+    parts.push_back(fmt::format("takes the batch in {} parts of {}, whose gradients add up",
+                                plan.micro_batches, plan.batch));
+  }
+  return parts.empty() ? "everything fits: nothing is to be done"
+                       : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::optional<double> step_gap(const PytorchTotals& totals) {
+  if (!totals.step_lower_bound_seconds || totals.step_seconds <= 0) return std::nullopt;
+  return std::max(0.0, 1 - *totals.step_lower_bound_seconds / totals.step_seconds);
+}
+
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Json words_json(const std::vector<std::string>& words) {
+  Json::Array array;
+  for (const std::string& word : words) array.emplace_back(word);
+  return array;
+}
+
+Json json_of(const PytorchProposal& proposal) {
+  const PytorchPlan& plan = proposal.plan;
+  const PytorchTotals& totals = plan.totals;
+  return Json::Object{{"name", proposal.name},
+                      {"peak_allocated_bytes", totals.peak_allocated},
+                      {"peak_reserved_bytes", totals.peak_reserved},
+                      {"device_bytes", totals.device_bytes},
+                      {"d2h_bytes", totals.to_host},
+                      {"h2d_bytes", totals.from_host},
+                      {"pcie_bytes", totals.to_host + totals.from_host},
+                      {"pcie_lower_bound_bytes", totals.pcie_lower_bound},
+                      {"pinned_bytes", totals.pinned},
+                      {"step_seconds", totals.step_seconds},
+                      {"all_gpu_step_seconds", totals.all_gpu_step_seconds},
+                      {"recomputed_seconds", totals.recomputed_seconds},
+                      {"step_lower_bound_seconds", number_or_null(totals.step_lower_bound_seconds)},
+                      {"step_gap", number_or_null(step_gap(totals))},
+                      {"batch", plan.batch},
+                      {"micro_batches", plan.micro_batches},
+                      {"changes_training", proposal.changes_training},
+                      {"offloaded_storages", static_cast<std::int64_t>(plan.offload.size())},
+                      {"checkpoint", words_json(plan.checkpoint)},
+                      {"in_words", in_words(plan)},
+                      {"remarks", words_json(proposal.remarks)}};
+}
+
+Table table_of(const std::vector<PytorchProposal>& proposals) {
+  Table table{.one_size_scale = true,
+              .columns = {{"Step", "step_seconds"},
+                          {"All on GPU", "all_gpu_step_seconds"},
+                          {"Reserved", "peak_reserved_bytes"},
+                          {"Allocated", "peak_allocated_bytes"},
+                          {"PCIe", "pcie_bytes"},
+                          {"At least", "pcie_lower_bound_bytes"},
+                          {"Pinned host", "pinned_bytes"},
+                          {"Gap", "step_gap"},
+                          {"Plan", "name"}}};
+  for (const PytorchProposal& proposal : proposals) {
+    const PytorchTotals& totals = proposal.plan.totals;
+    const std::optional<double> gap = step_gap(totals);
+    table.rows.push_back({{Duration{totals.step_seconds}, Duration{totals.all_gpu_step_seconds},
+                           totals.peak_reserved, totals.peak_allocated,
+                           totals.to_host + totals.from_host, totals.pcie_lower_bound,
+                           totals.pinned, gap ? Cell(Share{*gap}) : Cell(), proposal.name}});
+  }
+  return table;
+}
+
+void say_choice(const PytorchAnswer& found, Report& out) {
+  if (!found.chosen) {
+    out.say("");
+    for (const PytorchProposal& proposal : found.proposals) {
+      const std::string why =
+          proposal.changes_training
+              ? "it changes the training"
+              : fmt::format("the host may pin {}", format_bytes(found.request.host.pinned_limit));
+      out.say(in_options(fmt::format("'{}' is not chosen by default: {}; `choose` {} takes it",
+                                     proposal.name, why, proposal.name)),
+              Tone::bad);
+    }
+    return;
+  }
+  const PytorchProposal& chosen = found.proposals[*found.chosen];
+  if (chosen.plan.changes_nothing()) return;
+  out.say(fmt::format("\n'{}' is taken: PyTorch's allocator, simulated on the step as the plan has "
+                      "it run, fits the card",
+                      chosen.name),
+          Tone::good);
+  if (!found.every_means) return;
+  out.say(fmt::format(
+      "  what PyTorch cannot be made to do: with kernels on the CPU and one arena the "
+      "same kernels take {} in {}; with this plan {} in {}",
+      seconds_text(found.every_means->step_seconds), format_bytes(found.every_means->arena),
+      seconds_text(chosen.plan.totals.step_seconds),
+      format_bytes(chosen.plan.totals.peak_reserved)));
+}
+
+Report none_report(const PytorchAnswer& found) {
+  Report out;
+  out.json = {{"verdict", "does_not_fit"}, {"plans", Json::Array{}}, {"chosen", Json()}};
+  for (const Diagnostic& why : found.why_none) {
+    out.say(why.message, Tone::bad);
+    if (!why.hint.empty()) out.say(fmt::format("  {}", in_options(why.hint)));
+  }
+  return out;
+}
+
+}  // namespace
+
+RenderedAnswer rendered(const PytorchAnswer& found) {
+  RenderedAnswer answer;
+  Report& out = answer.report;
+  if (found.proposals.empty()) {
+    out = none_report(found);
+    out.notes = found.notes;
+    answer.exit_code = ExitCode::clean_no;
+    return answer;
+  }
+  const PlanRequest& request = found.request;
+  const StepSummary step = summarise_step(request.document);
+  Json::Array rows;
+  for (const PytorchProposal& proposal : found.proposals) rows.push_back(json_of(proposal));
+  out.json = {
+      {"verdict", found.chosen ? "fits" : "does_not_fit"},
+      {"plans", std::move(rows)},
+      {"chosen", found.chosen ? Json(found.proposals[*found.chosen].name) : Json()},
+      {"device", Json::Object{{"name", request.card.name},
+                              {"total_bytes", request.card.cuda_total},
+                              {"allocator_bytes", request.available}}},
+      {"host", Json::Object{{"name", request.host.name},
+                            {"source", request.host.source},
+                            {"pinned_limit_bytes", request.host.pinned_limit}}},
+      {"settings", settings_json(step, request.batch.samples, to_string(step.lowering.kernels))}};
+  out.listing = table_of(found.proposals);
+  out.say(fmt::format("{}, {} kernels, for PyTorch", describe_step(step, request.batch.samples),
+                      to_string(step.lowering.kernels)),
+          Tone::heading);
+  out.say(fmt::format("{} leaves PyTorch's allocator {}; host: {} ({})", request.card.name,
+                      format_bytes(request.available), request.host.name, request.host.source));
+  out.say("");
+  out.show(out.listing);
+  out.say(
+      "  Step: simulated, copies beside compute. Gap: to a bound that no plan is below which "
+      "keeps the\n  same saved tensors or sends them to the host.");
+  for (const PytorchProposal& proposal : found.proposals) {
+    out.say(fmt::format("  {}: {}", proposal.name, in_words(proposal.plan)));
+    for (const std::string& remark : proposal.remarks) {
+      out.say(fmt::format("  {}: {}", proposal.name, remark));
+    }
+  }
+  say_choice(found, out);
+  out.notes = found.notes;
+  if (!found.chosen) answer.exit_code = ExitCode::clean_no;
+  return answer;
+}
+
+void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& report) {
+  if (plan.changes_nothing()) return;
+  if (plan.micro_batches > 1) {
+    report.say(fmt::format("  the training loop takes {} batches of {} for each update",
+                           plan.micro_batches, plan.batch));
+  }
+  if (plan.offload.empty() && plan.checkpoint.empty()) return;
+  if (!plan.names_are_recorded) {
+    report.say(
+        "  its names are the description's: stowage.apply needs a plan of a recorded step "
+        "(python -m stowage record)");
+    return;
+  }
+  report.say(
+      fmt::format("  to carry it out, in the training script:\n"
+                  "    import stowage\n"
+                  "    stowage.apply(model, optimizer, \"{}\")",
+                  path));
+}
+
+}  // namespace stowage

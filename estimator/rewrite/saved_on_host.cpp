@@ -1,0 +1,168 @@
+#include "estimator/rewrite/saved_on_host.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "estimator/rewrite/node_insertion.hpp"
+#include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
+#include "estimator/step/operator_lowering.hpp"
+#include "estimator/step/unique_names.hpp"
+
+namespace stowage {
+
+namespace {
+
+class SavedStaying {
+ public:
+  SavedStaying(StepGraph step, const std::vector<SavedStay>& stays)
+      : step_(std::move(step)),
+        stays_(stays),
+        old_storages_(step_.storages.size()),
+        stay_of_(step_.storages.size(), nullptr),
+        fetched_(step_.storages.size()) {}
+
+  Result<StepGraph> run() && {
+    for (const SavedStay& stay : stays_) {
+      if (auto wrong = problem_of(stay)) return failure(*std::move(wrong));
+      stay_of_[stay.storage.index()] = &stay;
+    }
+    if (auto wrong = wrong_touch()) return failure(*std::move(wrong));
+    for (const SavedStay& stay : stays_) add_copies(stay);
+    read_fetched();
+    put_together();
+    return std::move(step_);
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> problem_of(const SavedStay& stay) const {
+    const std::string& name = step_.storage(stay.storage).name;
+    if (stay_of_[stay.storage.index()] != nullptr) {
+      return fmt::format("'{}' has two stays on the host", name);
+    }
+    const bool ordered = stay.copied_after.valid() && stay.copied_after <= stay.released_after &&
+                         stay.released_after < stay.fetched_before &&
+                         stay.fetched_before.index() < step_.nodes.size();
+    if (ordered) return std::nullopt;
+    return fmt::format("the stay of '{}' on the host ends before it begins", name);
+  }
+
+  /// The first node that touches a storage while it is away, or writes to what was fetched.
+  [[nodiscard]] std::optional<std::string> wrong_touch() const {
+    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+      const KernelNode& node = step_.nodes[n];
+      const NodeId at = NodeId::of(n);
+      const auto stay_of = [&](const TensorView& view) { return stay_of_[view.storage.index()]; };
+      for (const auto* views : {&node.reads, &node.writes}) {
+        for (const TensorView& view : *views) {
+          const SavedStay* const stay = stay_of(view);
+          if (stay == nullptr || at <= stay->released_after || at >= stay->fetched_before) continue;
+          return fmt::format("'{}' touches '{}', which is on the host then", node.name,
+                             step_.storage(view.storage).name);
+        }
+      }
+      for (const TensorView& view : node.writes) {
+        const SavedStay* const stay = stay_of(view);
+        if (stay == nullptr || at <= stay->copied_after) continue;
+        return fmt::format("'{}' writes to '{}', which has been copied to the host", node.name,
+                           step_.storage(view.storage).name);
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] KernelNode copy_node(const SavedStay& stay, std::string_view part,
+                                     std::string_view kernel, Phase phase) const {
+    const Storage& storage = step_.storage(stay.storage);
+    return {.name = dotted(unnumbered(storage.name), part),
+            .kernel = Kernel::foreign,
+            .phase = phase,
+            .op = storage.op,
+            .foreign_kernel = Shared<std::string>(std::string(kernel))};
+  }
+
+  [[nodiscard]] TensorView whole(StorageId storage) const {
+    return contiguous_view(storage, {step_.storage(storage).bytes}, DataType::uint8);
+  }
+
+  void add_copies(const SavedStay& stay) {
+    Storage fetched = step_.storage(stay.storage);
+    fetched.name = dotted(unnumbered(fetched.name), "fetched");
+    const StorageId copy = StorageId::of(step_.storages.size());
+    step_.storages.push_back(std::move(fetched));
+    fetched_[stay.storage.index()] = copy;
+    KernelNode there = copy_node(stay, "to_host", offload_kernel, Phase::forward);
+    there.reads = {whole(stay.storage)};
+    behind_.emplace(stay.copied_after.index(), std::move(there));
+    KernelNode back = copy_node(stay, "from_host", fetch_kernel, Phase::backward);
+    back.writes = {whole(copy)};
+    before_.emplace(stay.fetched_before.index(), std::move(back));
+  }
+
+  /// Nodes behind the fetch read and hold the copy; the original is held to its release.
+  void read_fetched() {
+    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+      KernelNode& node = step_.nodes[n];
+      const auto move = [&](StorageId& id) {
+        if (id.index() >= old_storages_ || stay_of_[id.index()] == nullptr) return;
+        if (NodeId::of(n) >= stay_of_[id.index()]->fetched_before) id = fetched_[id.index()];
+      };
+      for (TensorView& view : node.reads) move(view.storage);
+      for (StorageId& id : node.holds) move(id);
+    }
+    for (const SavedStay& stay : stays_) {
+      step_.nodes[stay.released_after.index()].holds.push_back(stay.storage);
+    }
+  }
+
+  void put_together() {
+    NodeInsertion nodes(step_.nodes.size(), before_.size() + behind_.size());
+    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+      const auto insert = [&](std::multimap<std::size_t, KernelNode>& made) {
+        const auto [first, end] = made.equal_range(n);
+        for (auto at = first; at != end; ++at) nodes.insert(std::move(at->second));
+      };
+      insert(before_);
+      nodes.keep(std::move(step_.nodes[n]));
+      insert(behind_);
+    }
+    std::move(nodes).put_into(step_);
+    number_repetitions(step_.nodes);
+    number_repetitions(step_.storages, old_storages_);
+    if (step_.micro_batch.end_storage.valid()) into_micro_batch();
+  }
+
+  void into_micro_batch() {
+    const std::size_t end = step_.micro_batch.end_storage.index();
+    const std::size_t more = step_.storages.size() - old_storages_;
+    std::vector<StorageId> place;
+    place.reserve(step_.storages.size());
+    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
+      place.push_back(StorageId::of(i >= old_storages_ ? end + (i - old_storages_)
+                                    : i < end          ? i
+                                                       : i + more));
+    }
+    move_storages(step_, place);
+    step_.micro_batch.end_storage = StorageId::of(end + more);
+  }
+
+  StepGraph step_;
+  const std::vector<SavedStay>& stays_;
+  std::size_t old_storages_;
+  std::vector<const SavedStay*> stay_of_;                   // by old storage
+  std::vector<StorageId> fetched_;                          // by old storage
+  std::multimap<std::size_t, KernelNode> before_, behind_;  // new nodes, by one that is there
+};
+
+}  // namespace
+
+Result<StepGraph> with_saved_on_host(StepGraph step, const std::vector<SavedStay>& stays) {
+  return SavedStaying(std::move(step), stays).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,24 @@
+#include "estimator/step/saved_storages.hpp"
+
+namespace stowage {
+
+std::vector<bool> kept_by_autograd(const StepGraph& step) {
+  std::vector<bool> kept(step.storages.size(), false);
+  for (const SavedTensor& saved : step.saved) {
+    const Storage& storage = step.storage(saved.storage);
+    kept[saved.storage.index()] = storage.persistence == Persistence::transient &&
+                                  storage.storage_class != StorageClass::temporary &&
+                                  !step.script_holds.of(saved.storage).outlives_step();
+  }
+  // torch.utils.checkpoint itself keeps what it gives a region's second run.
+  for (const SavedTensor& saved : step.saved) {
+    const bool is_kept = saved.role == region_input_role || saved.role == kept_result_role;
+    if (is_kept) kept[saved.storage.index()] = false;
+  }
+  for (const ScriptVariable& variable : step.micro_batch.variables) {
+    kept[variable.storage.index()] = false;
+  }
+  return kept;
+}
+
+}  // namespace stowage

@@ -1,0 +1,69 @@
+#include "planner/pytorch/hooked_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "estimator/base/batch.hpp"
+#include "estimator/check/batch_search.hpp"
+#include "estimator/rewrite/micro_batches.hpp"
+#include "estimator/rewrite/saved_on_host.hpp"
+
+namespace stowage {
+
+namespace {
+
+Result<SharedStep> with_modules_run_again(const SharedStep& step,
+                                          const std::vector<ModuleRegion>& modules) {
+  if (modules.empty()) return step;
+  std::vector<CheckpointRegion> regions;
+  regions.reserve(modules.size());
+  for (const ModuleRegion& module : modules) regions.push_back(module.region);
+  std::ranges::sort(regions, {},
+                    [](const CheckpointRegion& region) { return region.operators.front(); });
+  return with_checkpoints(*step, regions).map([](StepGraph&& graph) {
+    return std::make_shared<const StepGraph>(std::move(graph));
+  });
+}
+
+}  // namespace
+
+bool fits_safely(const CheckReport& report) { return report.fits && report.run.settles(); }
+
+Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& workspaces,
+                               const std::vector<ModuleRegion>& modules,
+                               std::int64_t micro_batches) {
+  const auto batch = micro_batch_of(request.plan.batch, micro_batches);
+  if (!batch) {
+    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally", micro_batches,
+                               request.plan.batch.samples));
+  }
+  auto graph = with_modules_run_again(request.plan.document.graph, modules);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  auto step = size_step(*std::move(graph), *batch, workspaces);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  HookedCase result{.micro_batches = micro_batches, .step = *std::move(step)};
+  for (const ModuleRegion& module : modules) result.modules.push_back(module.module);
+  return result;
+}
+
+Result<CheckReport> check_hooked(const PytorchRequest& request, WorkspaceSource& workspaces,
+                                 const HookedCase& of, const std::vector<SavedStay>& stays) {
+  const auto checked = [&](const SizedStep& step) {
+    CheckSettings settings = request.process;
+    settings.reserve += usual_margin(*step.graph, request.plan.card, settings);
+    return check(step, request.plan.card, settings);
+  };
+  if (stays.empty() && of.micro_batches == 1) return checked(of.step);
+  Result<StepGraph> graph = *of.step.graph;
+  if (!stays.empty()) graph = with_saved_on_host(*std::move(graph), stays);
+  if (graph && of.micro_batches > 1) {
+    graph = with_micro_batches(*std::move(graph), of.micro_batches);
+  }
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  return size_step(std::make_shared<const StepGraph>(*std::move(graph)), of.step.batch, workspaces)
+      .map(checked);
+}
+
+}  // namespace stowage

@@ -1,0 +1,115 @@
+#include "planner/pytorch/module_regions.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace stowage {
+
+namespace {
+
+/// "layer1.0" of "layer1.0.conv1"; "": the path has no number.
+std::string_view block_of(std::string_view path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    const bool is_number = !part.empty() && std::ranges::all_of(part, [](char c) {
+      return std::isdigit(static_cast<unsigned char>(c)) != 0;
+    });
+    if (is_number) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
+}
+
+struct Block {
+  std::string module;
+  std::size_t first = 0, last = 0;  ///< forward nodes
+  std::set<OperatorId> operators;
+  std::set<StorageId> made;
+  double seconds = 0;
+  bool can_run_again = true;
+};
+
+class Blocks {
+ public:
+  Blocks(const SizedStep& step, const Rates& rates) : step_(step), rates_(rates) {}
+
+  std::vector<ModuleRegion> run() && {
+    for (std::size_t n = 0; n < graph().nodes.size(); ++n) {
+      const KernelNode& node = graph().nodes[n];
+      if (node.phase == Phase::forward || node.phase == Phase::loss) add(n, node);
+    }
+    std::vector<ModuleRegion> regions;
+    for (const Block& block : blocks_) {
+      if (!block.can_run_again) continue;
+      if (auto region = region_of(block)) regions.push_back(*std::move(region));
+    }
+    return regions;
+  }
+
+ private:
+  [[nodiscard]] const StepGraph& graph() const { return *step_.graph; }
+
+  void add(std::size_t n, const KernelNode& node) {
+    const std::string_view name = block_of(graph().layer(node.op));
+    if (name.empty()) {
+      open_ = nullptr;
+      return;
+    }
+    if (open_ == nullptr || open_->module != name) begin(name, n);
+    Block& block = *open_;
+    block.last = n;
+    block.operators.insert(node.op);
+    block.seconds += gpu_seconds(rates_, step_, NodeId::of(n));
+    for (const TensorView& view : node.writes) {
+      const bool reads =
+          std::ranges::find(node.reads, view.storage, &TensorView::storage) != node.reads.end();
+      const bool persists = graph().storage(view.storage).persistence == Persistence::persistent;
+      if (!persists && reads && !block.made.contains(view.storage)) block.can_run_again = false;
+      block.made.insert(view.storage);
+    }
+  }
+
+  void begin(std::string_view name, std::size_t n) {
+    const auto [at, is_new] = by_name_.try_emplace(std::string(name), blocks_.size());
+    if (is_new) {
+      blocks_.push_back({.module = at->first, .first = n});
+    } else {
+      blocks_[at->second].can_run_again = false;  // it ran before, and another one in between
+    }
+    open_ = &blocks_[at->second];
+  }
+
+  [[nodiscard]] std::optional<ModuleRegion> region_of(const Block& block) const {
+    ModuleRegion result{.module = block.module, .seconds = block.seconds};
+    std::set<StorageId> counted;
+    for (const SavedTensor& saved : graph().saved) {
+      if (!block.operators.contains(saved.op) || !block.made.contains(saved.storage)) continue;
+      const bool persists = graph().storage(saved.storage).persistence == Persistence::persistent;
+      if (!persists && counted.insert(saved.storage).second)
+        result.saved += step_.bytes(saved.storage);
+    }
+    if (result.saved == Bytes()) return std::nullopt;
+    result.region.operators.assign(block.operators.begin(), block.operators.end());
+    return result;
+  }
+
+  const SizedStep& step_;
+  const Rates& rates_;
+  std::vector<Block> blocks_;
+  std::map<std::string, std::size_t> by_name_;
+  Block* open_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<ModuleRegion> module_regions(const SizedStep& step, const Rates& rates) {
+  return Blocks(step, rates).run();
+}
+
+}  // namespace stowage

@@ -1,0 +1,26 @@
+// The modules of a step that torch.utils.checkpoint can run again in backward.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/rewrite/checkpoints.hpp"
+#include "planner/problem/rates.hpp"
+
+namespace stowage {
+
+struct ModuleRegion {
+  std::string module;  ///< its path
+  CheckpointRegion region;
+  Bytes saved;         ///< of the storages that its operators save and nothing else keeps
+  double seconds = 0;  ///< of its forward kernels
+};
+
+/// The repeated blocks, which are the parts of layers' paths up to their first number ("layer1.0",
+/// "h.3"), in the order in which they run. Left out: a block whose forward kernels do not run one
+/// after the other, as a module does that is called twice; one that writes to what it is given; one
+/// that saves nothing. O(nodes + saved).
+[[nodiscard]] std::vector<ModuleRegion> module_regions(const SizedStep& step, const Rates& rates);
+
+}  // namespace stowage

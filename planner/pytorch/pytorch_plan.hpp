@@ -1,0 +1,76 @@
+// PytorchPlan: what eager PyTorch does differently so that a step fits: the product of a plan for
+// PyTorch, which `stowage.apply` carries out.
+//
+// Its names are those that a training script has: modules' paths and calls of autograd's hook for
+// saved tensors. docs/apply.md has the file's format.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "estimator/base/bytes.hpp"
+#include "estimator/base/data_type.hpp"
+#include "estimator/base/shape.hpp"
+
+namespace stowage {
+
+/// A tensor that autograd saves, by the key of its call.
+struct SavedName {
+  std::string key;
+  DataType type = DataType::float32;
+  Shape shape;
+  bool operator==(const SavedName&) const = default;
+};
+
+/// A storage that lies in pinned host memory between forward and backward. The copy there begins at
+/// the call `start`, of its own; the memory is let go at the call `release`, of any tensor ("":
+/// when backward begins), and taken again where backward asks for the tensor `fetch` ("": for one
+/// of its own).
+struct OffloadedStorage {
+  std::vector<SavedName> saved;  ///< all tensors that lie in it; never empty
+  Affine bytes;
+  std::string start, release, fetch;
+  bool operator==(const OffloadedStorage&) const = default;
+};
+
+struct PytorchTotals {
+  Bytes peak_allocated;      ///< torch.cuda.max_memory_allocated()
+  Bytes peak_reserved;       ///< torch.cuda.max_memory_reserved(), of the simulated allocator
+  Bytes device_bytes;        ///< reserved, the context and the libraries
+  Bytes to_host, from_host;  ///< copied in a step
+  Bytes pinned;              ///< of the host's memory, at most at a time
+  double step_seconds = 0;   ///< simulated, copies beside compute
+  double all_gpu_step_seconds = 0;  ///< with memory for everything
+  double recomputed_seconds = 0;    ///< of the step: forward kernels that run again
+  /// No plan that offloads saved tensors of this step within the card moves fewer bytes, or has a
+  /// shorter step. Of a step with checkpointed modules: with the same modules.
+  Bytes pcie_lower_bound;
+  std::optional<double> step_lower_bound_seconds;
+  bool operator==(const PytorchTotals&) const = default;
+};
+
+struct PytorchPlan {
+  std::string stowage_version;
+  std::string model;
+  bool names_are_recorded = false;  ///< else of a description: no script is known to have them
+  std::int64_t batch = 0;           ///< of one micro-batch
+  std::int64_t micro_batches = 1;   ///< whose gradients the script's loop adds up
+  std::string precision, optimizer;
+  std::string step_hash;
+  std::string card;
+  Bytes available;         ///< of the card
+  std::string pytorch;     ///< the release that was simulated
+  std::int64_t saved = 0;  ///< calls of the hook in a step, with all modules as they are
+  std::vector<OffloadedStorage> offload;
+  std::vector<std::string> checkpoint;  ///< modules' paths
+  PytorchTotals totals;
+
+  [[nodiscard]] bool changes_nothing() const {
+    return offload.empty() && checkpoint.empty() && micro_batches == 1;
+  }
+  bool operator==(const PytorchPlan&) const = default;
+};
+
+}  // namespace stowage

@@ -1,0 +1,250 @@
+#include "planner/pytorch/pytorch_plans.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "estimator/document/step_hash.hpp"
+#include "planner/problem/rates.hpp"
+#include "planner/propose/rewritten_steps.hpp"
+#include "planner/pytorch/hooked_run.hpp"
+#include "planner/pytorch/hooked_step.hpp"
+#include "planner/pytorch/module_regions.hpp"
+#include "planner/pytorch/offload_search.hpp"
+#include "planner/pytorch/saved_moments.hpp"
+
+namespace stowage {
+
+namespace {
+
+// Shares of the modules that are checkpointed, of those that save most for their time.
+constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
+constexpr std::int64_t most_micro_batches = 64;
+
+class PytorchSearch {
+ public:
+  PytorchSearch(const PytorchRequest& request, WorkspaceSource& workspaces,
+                const ProposalOptions& options)
+      : request_(request),
+        workspaces_(workspaces),
+        options_(options),
+        rates_(make_rates(request.plan.card, request.plan.host, request.plan.measured.get())) {}
+
+  Result<std::vector<PytorchProposal>> run() {
+    if (auto mistake = unplanned()) return failure(*std::move(mistake));
+    auto whole = hooked_case(request_, workspaces_, {}, 1);
+    if (!whole) return tl::unexpected(whole.error());
+    whole_ = std::move(whole->step);
+    CheckReport report = check(whole_, request_.plan.card, request_.process);
+    if (report.fits) {
+      add("as-is", {.step = whole_}, {}, std::nullopt, std::move(report));
+      return std::move(proposals_);
+    }
+    least_missing_ = Bytes() - report.headroom;
+    regions_ = module_regions(whole_, rates_);
+    std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
+      return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
+    });
+    search_shares();
+    search_parts();
+    if (proposals_.empty()) return failure(nothing_fits());
+    std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
+      return std::tuple(proposal.changes_training, proposal.plan.totals.step_seconds);
+    });
+    return std::move(proposals_);
+  }
+
+ private:
+  [[nodiscard]] std::optional<Diagnostic> unplanned() const {
+    const StepGraph& step = *request_.plan.document.graph;
+    if (step.settings.kernels != KernelSet::pytorch) {
+      return Diagnostic{.message = "a plan for PyTorch is of a step of PyTorch's kernels"};
+    }
+    if (step.settings.mode != Mode::train) {
+      return Diagnostic{.message =
+                            "an inference saves nothing for backward, so that hooks and "
+                            "checkpointed modules free nothing"};
+    }
+    if (step.settings.micro_batches > 1) {
+      return Diagnostic{.message =
+                            "a plan for PyTorch is of one micro-batch: its decisions hold "
+                            "for each"};
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Diagnostic nothing_fits() const {
+    return {.message = fmt::format(
+                "{} has no room for the step with saved tensors on the host and modules "
+                "checkpointed: {} are missing at best",
+                request_.plan.card.name, format_bytes(least_missing_))};
+  }
+
+  [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+
+  [[nodiscard]] std::vector<ModuleRegion> first_regions(std::size_t count) const {
+    return {regions_.begin(), regions_.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+
+  /// The whole batch at once.
+  void search_shares() {
+    std::set<std::size_t> tried;
+    for (const double share : shares_of_modules) {
+      const auto count =
+          static_cast<std::size_t>(std::ceil(share * static_cast<double>(regions_.size())));
+      if (is_cancelled()) return;
+      if (tried.insert(count).second) try_modules(count);
+    }
+  }
+
+  void try_modules(std::size_t count) {
+    auto of = hooked_case(request_, workspaces_, first_regions(count), 1);
+    if (!of) return;
+    std::string name = count == 0 ? "offload"
+                       : count == regions_.size()
+                           ? "checkpoint-all"
+                           : fmt::format("checkpoint-{}-of-{}", count, regions_.size());
+    if (count > 0 && try_as_it_is(name, *of)) return;
+    OffloadSearch search = search_offload(request_, workspaces_, options_, *of, name);
+    if (search.found) {
+      add(std::move(name), *of, search.found->decisions, search.bounds,
+          std::move(search.found->report));
+    } else if (search.least_missing > Bytes()) {
+      least_missing_ = std::min(least_missing_, search.least_missing);
+    }
+  }
+
+  /// The fewest micro-batches with which the step fits, as it is and with all modules run again.
+  void search_parts() {
+    if (!request_.plan.document.graph->micro_batch.first_node.valid()) return;
+    if (request_.plan.document.fixed_batch) return;
+    const std::int64_t batch = request_.plan.batch.samples;
+    bool has_checkpointed = regions_.empty();
+    for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
+      if (batch % parts != 0 || is_cancelled()) continue;
+      if (try_parts({}, parts, "")) return;
+      if (!has_checkpointed) has_checkpointed = try_parts(regions_, parts, "-checkpoint");
+    }
+  }
+
+  bool try_parts(const std::vector<ModuleRegion>& modules, std::int64_t parts,
+                 std::string_view ending) {
+    const auto of = hooked_case(request_, workspaces_, modules, parts);
+    return of && try_as_it_is(fmt::format("micro-batch-{}{}", parts, ending), *of);
+  }
+
+  void note_missing(const CheckReport& report) {
+    if (report.fits) return;  // it lacks the margin alone
+    least_missing_ = std::min(least_missing_, Bytes() - report.headroom);
+  }
+
+  bool try_as_it_is(const std::string& name, const HookedCase& of) {
+    auto report = check_hooked(request_, workspaces_, of, {});
+    if (!report) return false;
+    if (fits_safely(*report)) {
+      add(name, of, {}, std::nullopt, *std::move(report));
+      return true;
+    }
+    note_missing(*report);
+    return false;
+  }
+
+  void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
+           const std::optional<PlanTotals>& bounds, CheckReport report) {
+    PytorchPlan plan = described(of, report);
+    for (const OffloadDecision& decision : decisions) {
+      plan.offload.push_back(decision.storage);
+      plan.totals.to_host += of.step.bytes(decision.stay.storage) * of.micro_batches;
+    }
+    plan.totals.from_host = plan.totals.to_host;
+    set_seconds(of, decisions, plan.totals);
+    if (bounds) {
+      plan.totals.pcie_lower_bound = bounds->pcie_lower_bound;
+      plan.totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
+    }
+    PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
+    if (of.micro_batches > 1 && changes_training_in_parts(*of.step.graph)) {
+      proposal.changes_training = true;
+      proposal.remarks.push_back(fmt::format(
+          "changes the training, so it is not recommended: batch_norm takes its statistics from "
+          "micro-batches of {} instead of {}",
+          of.step.batch, request_.plan.batch.samples));
+    }
+    proposals_.push_back(std::move(proposal));
+  }
+
+  void set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
+                   PytorchTotals& totals) const {
+    const auto calls = decisions.empty() ? 0 : of.step.graph->saved.size();
+    const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls);
+    const HookedStep plain = hooked_step(whole_, rates_, {}, 0);
+    const double update = update_seconds(of.step);
+    const auto parts = static_cast<double>(of.micro_batches);
+    totals.pinned = hooked.pinned;
+    totals.step_seconds = parts * (hooked.seconds - update) + update;
+    totals.all_gpu_step_seconds = plain.seconds;
+    for (std::size_t n = 0; n < of.step.graph->nodes.size(); ++n) {
+      if (!is_second_run(of.step.graph->nodes[n])) continue;
+      totals.recomputed_seconds += parts * gpu_seconds(rates_, of.step, NodeId::of(n));
+    }
+  }
+
+  [[nodiscard]] static bool is_second_run(const KernelNode& node) {
+    return node.phase == Phase::backward && node.name.find(".recomputed") != std::string::npos;
+  }
+
+  [[nodiscard]] double update_seconds(const SizedStep& step) const {
+    double seconds = 0;
+    for (std::size_t n = 0; n < step.graph->nodes.size(); ++n) {
+      if (step.graph->nodes[n].phase != Phase::update) continue;
+      seconds += gpu_seconds(rates_, step, NodeId::of(n));
+    }
+    return seconds;
+  }
+
+  [[nodiscard]] PytorchPlan described(const HookedCase& of, const CheckReport& report) const {
+    const StepDocument& document = request_.plan.document;
+    PytorchPlan plan{.stowage_version = request_.plan.stowage_version,
+                     .model = document.graph->model,
+                     .names_are_recorded = has_recorded_keys(*document.graph),
+                     .batch = of.step.batch,
+                     .micro_batches = of.micro_batches,
+                     .precision = std::string(to_string(document.precision)),
+                     .optimizer = document.graph->settings.optimizer.name,
+                     .step_hash = step_hash(whole_),
+                     .card = request_.plan.card.name,
+                     .available = report.available_bytes,
+                     .pytorch = to_string(request_.process.stack.pytorch),
+                     .saved = std::ssize(document.graph->saved),
+                     .checkpoint = of.modules};
+    plan.totals.peak_allocated = report.run.process().steady.allocated;
+    plan.totals.peak_reserved = report.reserved_bytes();
+    plan.totals.device_bytes = report.device_bytes;
+    return plan;
+  }
+
+  const PytorchRequest& request_;
+  WorkspaceSource& workspaces_;
+  const ProposalOptions& options_;
+  Rates rates_;
+  SizedStep whole_;
+  std::vector<ModuleRegion> regions_;  // those that save most for their time first
+  Bytes least_missing_;
+  std::vector<PytorchProposal> proposals_;
+};
+
+}  // namespace
+
+Result<std::vector<PytorchProposal>> make_pytorch_plans(const PytorchRequest& request,
+                                                        WorkspaceSource& workspaces,
+                                                        const ProposalOptions& options) {
+  return PytorchSearch(request, workspaces, options).run();
+}
+
+}  // namespace stowage

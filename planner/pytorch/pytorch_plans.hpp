@@ -1,0 +1,47 @@
+// make_pytorch_plans: decisions with which eager PyTorch keeps a step within a card.
+//
+//   as-is               everything fits: nothing is to be done
+//   offload             saved tensors lie in pinned host memory between forward and backward
+//   checkpoint-K-of-N   modules run again in backward; what is left over is offloaded
+//   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
+//                       -checkpoint: and all modules run again
+//
+// Each is found on the cut: with everything but saved tensors kept on the GPU, the same problem,
+// the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's allocator is
+// simulated on it; where that does not fit the card, the cut is made again with less memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimator/check/check.hpp"
+#include "estimator/runtime/check_settings.hpp"
+#include "planner/propose/plan_request.hpp"
+#include "planner/pytorch/pytorch_plan.hpp"
+
+namespace stowage {
+
+struct PytorchRequest {
+  /// Of a step of PyTorch's kernels in one micro-batch; its levers are not looked at. `available`
+  /// is what the card leaves the allocator.
+  PlanRequest plan;
+  CheckSettings process;
+};
+
+struct PytorchProposal {
+  std::string name;  ///< "offload"
+  PytorchPlan plan;
+  CheckReport report;                ///< of the step as the plan has it run: it fits
+  std::vector<std::string> remarks;  ///< "changes the training ..."
+  bool changes_training = false;
+};
+
+/// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training
+/// as it is first, then the shortest step first. Errors: the step is no training step of PyTorch's
+/// kernels in one micro-batch; it cannot be sized; none of these fits: then the message says how
+/// far the best one got.
+[[nodiscard]] Result<std::vector<PytorchProposal>> make_pytorch_plans(
+    const PytorchRequest& request, WorkspaceSource& workspaces,
+    const ProposalOptions& options = {});
+
+}  // namespace stowage

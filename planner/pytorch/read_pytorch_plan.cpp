@@ -1,0 +1,203 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "estimator/document/fields.hpp"
+#include "planner/pytorch/pytorch_plan_file.hpp"
+
+namespace stowage {
+
+namespace {
+
+using Kind = JsonValue::Kind;
+
+constexpr std::int64_t largest_batch = 1'000'000'000;
+
+/// "batch", "2*batch", "batch+1", "2*batch-3".
+std::optional<Affine> parse_dimension(std::string_view text) {
+  Affine dimension{0, 1};
+  const auto number = [&text](std::int64_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return error == std::errc() && value >= -largest_number && value <= largest_number;
+  };
+  const auto word = [&text](std::string_view expected) {
+    if (!text.starts_with(expected)) return false;
+    text.remove_prefix(expected.size());
+    return true;
+  };
+  if (!text.starts_with('b') && !(number(dimension.slope) && word("*"))) return std::nullopt;
+  if (!word("batch")) return std::nullopt;
+  if (text.empty()) return dimension;
+  if (!text.starts_with('-') && !word("+")) return std::nullopt;
+  if (!number(dimension.constant) || !text.empty()) return std::nullopt;
+  return dimension;
+}
+
+Affine dimension_of(const JsonValue& value) {
+  if (!value.is(Kind::text)) return integer_of(value, "a dimension");
+  const auto dimension = parse_dimension(value.text());
+  if (!dimension) refuse(value, "a dimension is a number, \"batch\" or as \"2*batch+1\"");
+  return *dimension;
+}
+
+std::string key_of(const JsonValue& value) { return name_of(value, "a saved tensor's key"); }
+
+class PytorchPlanReader {
+ public:
+  explicit PytorchPlanReader(const JsonValue& root) : members_(root, "the plan") {}
+
+  PytorchPlan run() {
+    check_version();
+    const std::string by = text_of(members_.required("written_by"), "'written_by'");
+    plan_.stowage_version = by.starts_with("stowage ") ? by.substr(8) : by;
+    plan_.model = text_of(members_.required("model"), "the model's name");
+    const JsonValue names = members_.required("names");
+    const std::string whose = text_of(names, "'names'");
+    if (whose != "recorded" && whose != "described") {
+      refuse(names, "'names' is \"recorded\" or \"described\"");
+    }
+    plan_.names_are_recorded = whose == "recorded";
+    plan_.batch = integer_of(members_.required("batch"), "'batch'", 1, largest_batch);
+    plan_.micro_batches =
+        integer_of(members_.required("micro_batches"), "'micro_batches'", 1, largest_batch);
+    plan_.precision = text_of(members_.required("precision"), "'precision'");
+    plan_.optimizer = text_of(members_.required("optimizer"), "'optimizer'");
+    plan_.step_hash = text_of(members_.required("step"), "'step'");
+    Members gpu(members_.required("gpu"), "'gpu'");
+    plan_.card = text_of(gpu.required("name"), "the GPU's name");
+    plan_.available = bytes_of(gpu, "available_bytes");
+    gpu.finish();
+    plan_.pytorch = text_of(members_.required("pytorch"), "'pytorch'");
+    Members passes(members_.required("passes"), "'passes'");
+    plan_.saved = integer_of(passes.required("saved"), "the number of saved tensors");
+    passes.finish();
+    read_offload(members_.required("offload"));
+    read_checkpoint(members_.required("checkpoint"));
+    if (const auto optimizer = members_.find("optimizer_on_cpu")) {
+      refuse(*optimizer, "this program reads plans that leave the optimizer on the GPU");
+    }
+    read_totals(members_.required("totals"));
+    members_.finish();
+    return std::move(plan_);
+  }
+
+ private:
+  void check_version() {
+    const JsonValue format = members_.required("format");
+    if (!format.is(Kind::text) || format.text() != pytorch_plan_format) {
+      refuse(format, fmt::format("'format' must be \"{}\"", pytorch_plan_format));
+    }
+    const JsonValue version = members_.required("version");
+    if (!version.is(Kind::integer) || version.integer() != 1) {
+      refuse(version, fmt::format("this program reads version 1 of plans for PyTorch, not {}",
+                                  version.describe()));
+    }
+  }
+
+  static Bytes bytes_of(Members& members, std::string_view name) {
+    return Bytes(integer_of(members.required(name), name));
+  }
+
+  void read_offload(const JsonValue& list) {
+    expect(list, Kind::array, "'offload'");
+    for (auto at = list.begin(); !(at == list.end()); ++at) plan_.offload.push_back(storage(*at));
+  }
+
+  OffloadedStorage storage(const JsonValue& value) {
+    Members members(value, "an offloaded storage");
+    OffloadedStorage storage;
+    const JsonValue saved = members.required("saved");
+    expect(saved, Kind::array, "a storage's saved tensors");
+    if (saved.size() == 0) refuse(saved, "an offloaded storage has at least one saved tensor");
+    for (auto at = saved.begin(); !(at == saved.end()); ++at) storage.saved.push_back(name(*at));
+    storage.bytes = affine_of(members.required("bytes"), "a storage's bytes");
+    const JsonValue start = members.required("start");
+    storage.start = key_of(start);
+    if (std::ranges::find(storage.saved, storage.start, &SavedName::key) == storage.saved.end()) {
+      refuse(start, fmt::format("'{}' is none of the storage's own saved tensors", storage.start));
+    }
+    if (const auto release = members.find("release")) storage.release = key_of(*release);
+    if (const auto fetch = members.find("fetch")) storage.fetch = key_of(*fetch);
+    members.finish();
+    return storage;
+  }
+
+  SavedName name(const JsonValue& value) {
+    Members members(value, "a saved tensor");
+    SavedName name;
+    const JsonValue key = members.required("key");
+    name.key = key_of(key);
+    if (!keys_.insert(name.key).second) {
+      refuse(key, fmt::format("'{}' is in two storages", name.key));
+    }
+    const JsonValue type = members.required("dtype");
+    const auto parsed = parse_data_type(text_of(type, "a tensor's dtype"));
+    if (!parsed) refuse(type, fmt::format("no dtype is called '{}'", type.text()));
+    name.type = *parsed;
+    const JsonValue shape = members.required("shape");
+    expect(shape, Kind::array, "a tensor's shape");
+    for (auto at = shape.begin(); !(at == shape.end()); ++at) {
+      name.shape.push_back(dimension_of(*at));
+    }
+    members.finish();
+    return name;
+  }
+
+  void read_checkpoint(const JsonValue& list) {
+    expect(list, Kind::array, "'checkpoint'");
+    for (auto at = list.begin(); !(at == list.end()); ++at) {
+      Members members(*at, "a checkpointed module");
+      plan_.checkpoint.push_back(name_of(members.required("module"), "a module's path"));
+      members.finish();
+    }
+  }
+
+  void read_totals(const JsonValue& value) {
+    Members members(value, "'totals'");
+    PytorchTotals& totals = plan_.totals;
+    totals.peak_allocated = bytes_of(members, "peak_allocated_bytes");
+    totals.peak_reserved = bytes_of(members, "peak_reserved_bytes");
+    totals.device_bytes = bytes_of(members, "device_bytes");
+    totals.to_host = bytes_of(members, "to_host_bytes");
+    totals.from_host = bytes_of(members, "from_host_bytes");
+    totals.pinned = bytes_of(members, "pinned_bytes");
+    totals.step_seconds = real_of(members.required("step_seconds"), "'step_seconds'");
+    totals.all_gpu_step_seconds =
+        real_of(members.required("all_gpu_step_seconds"), "'all_gpu_step_seconds'");
+    totals.recomputed_seconds =
+        real_of(members.required("recomputed_seconds"), "'recomputed_seconds'");
+    totals.pcie_lower_bound = bytes_of(members, "pcie_lower_bound_bytes");
+    if (const auto bound = members.find("step_lower_bound_seconds")) {
+      totals.step_lower_bound_seconds = real_of(*bound, "'step_lower_bound_seconds'");
+    }
+    members.finish();
+  }
+
+  Members members_;
+  PytorchPlan plan_;
+  std::set<std::string> keys_;
+};
+
+}  // namespace
+
+bool is_pytorch_plan(std::string_view text) {
+  const std::string_view beginning = text.substr(0, 4096);
+  return beginning.find(fmt::format("\"{}\"", pytorch_plan_format)) != std::string_view::npos;
+}
+
+Result<PytorchPlan> read_pytorch_plan(SourceTextPtr source) {
+  auto tree = read_json(std::move(source));
+  if (!tree) return tl::unexpected(std::move(tree.error()));
+  try {
+    return PytorchPlanReader(tree->root()).run();
+  } catch (const Refusal& refusal) {
+    return tl::unexpected(refusal.diagnostics);
+  }
+}
+
+}  // namespace stowage

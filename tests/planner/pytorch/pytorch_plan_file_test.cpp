@@ -1,0 +1,97 @@
+// The file of a plan for PyTorch: what is written is read back, and what is not one is refused with
+// its place.
+#include "planner/pytorch/pytorch_plan_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace stowage {
+
+namespace {
+
+PytorchPlan small_plan() {
+  PytorchPlan plan{.stowage_version = "1.2",
+                   .model = "net \"quoted\"",
+                   .names_are_recorded = true,
+                   .batch = 8,
+                   .micro_batches = 2,
+                   .precision = "amp-bf16",
+                   .optimizer = "adamw",
+                   .step_hash = "abc",
+                   .card = "a card",
+                   .available = 11_GiB,
+                   .pytorch = "2.15",
+                   .saved = 7,
+                   .checkpoint = {"h.0", "h.1"}};
+  plan.offload.push_back(
+      {.saved = {{"conv1#0", DataType::float32, {batch_symbol, Affine(3, 2), 7, Affine(-5, 1)}},
+                 {"conv2#1", DataType::bfloat16, {}}},
+       .bytes = Affine(16, 400),
+       .start = "conv2#1",
+       .release = "bn#2"});
+  plan.totals = {.peak_allocated = 1_GiB,
+                 .peak_reserved = 2_GiB,
+                 .device_bytes = 3_GiB,
+                 .to_host = 4_MiB,
+                 .from_host = 4_MiB,
+                 .pinned = 2_MiB,
+                 .step_seconds = 0.125,
+                 .all_gpu_step_seconds = 0.1,
+                 .recomputed_seconds = 1e-9,
+                 .pcie_lower_bound = 5_MiB,
+                 .step_lower_bound_seconds = 0.11};
+  return plan;
+}
+
+Result<PytorchPlan> read(const std::string& text) {
+  return read_pytorch_plan(std::make_shared<const SourceText>(SourceText{"p.yaml", text}));
+}
+
+/// The message about the file with `what` replaced, and its place.
+std::string refusal(const std::string& what, const std::string& with) {
+  std::string text = write_pytorch_plan(small_plan());
+  const std::size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  const auto plan = read(text.replace(at, what.size(), with));
+  REQUIRE_FALSE(plan.has_value());
+  CHECK(render(plan.error()).find("p.yaml:") != std::string::npos);
+  return plan.error().front().message;
+}
+
+}  // namespace
+
+TEST_CASE("a plan for PyTorch is read back as it was written") {
+  const PytorchPlan plan = small_plan();
+  const std::string text = write_pytorch_plan(plan);
+  CHECK(is_pytorch_plan(text));
+  const auto back = read(text);
+  if (!back) FAIL(render(back.error()));
+  CHECK(*back == plan);
+  CHECK(text.find("\"shape\": [\"batch\",\"2*batch+3\",7,\"batch-5\"]") != std::string::npos);
+  PytorchPlan empty;
+  empty.batch = 1;
+  CHECK(read(write_pytorch_plan(empty)).value() == empty);
+  CHECK_FALSE(is_pytorch_plan("stowage_plan: 2\n"));
+}
+
+TEST_CASE("what is no plan for PyTorch is refused with its place") {
+  CHECK(refusal("\"stowage-pytorch-plan\"", "\"stowage-step\"") ==
+        "'format' must be \"stowage-pytorch-plan\"");
+  CHECK(refusal("\"version\": 1", "\"version\": 2") ==
+        "this program reads version 1 of plans for PyTorch, not the number 2");
+  CHECK(refusal("\"recorded\"", "\"guessed\"") == "'names' is \"recorded\" or \"described\"");
+  CHECK(refusal("\"start\": \"conv2#1\"", "\"start\": \"bn#2\"") ==
+        "'bn#2' is none of the storage's own saved tensors");
+  CHECK(refusal("\"key\": \"conv2#1\"", "\"key\": \"conv1#0\"") == "'conv1#0' is in two storages");
+  CHECK(refusal("\"bfloat16\"", "\"float13\"") == "no dtype is called 'float13'");
+  CHECK(refusal("\"2*batch+3\"", "\"2*batch+\"") ==
+        "a dimension is a number, \"batch\" or as \"2*batch+1\"");
+  CHECK(refusal("\"optimizer_on_cpu\": null", "\"optimizer_on_cpu\": {}") ==
+        "this program reads plans that leave the optimizer on the GPU");
+  CHECK_FALSE(read("").has_value());
+  CHECK_FALSE(read("[]").has_value());
+  CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());
+}
+
+}  // namespace stowage

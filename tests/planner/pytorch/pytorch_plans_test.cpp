@@ -1,0 +1,168 @@
+// Decisions for PyTorch's hooks: within the card by the simulated allocator, above their bounds,
+// and the same whenever they are asked for.
+#include "planner/pytorch/pytorch_plans.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "estimator/document/make_document.hpp"
+#include "estimator/runtime/process_overhead.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/pytorch/module_regions.hpp"
+#include "planner/pytorch/saved_moments.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+PytorchRequest request_of(const std::string& model, std::int64_t batch, Bytes left) {
+  const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch,
+                                     .optimizer = {.name = "adamw", .learning_rate = 1e-3}}};
+  PytorchRequest request{
+      .plan = {
+          .document = make_document(testing::shipped(model), step, Runtime::pytorch, {}, step_alone)
+                          .value(),
+          .batch = WholeBatch(batch),
+          .card = generic_card(64_GiB),
+          .host = {.name = "test", .memory = 64_GiB, .pinned_limit = 32_GiB},
+          .stowage_version = "test"}};
+  request.process.runtime = Runtime::pytorch;
+  const Bytes outside =
+      64_GiB - allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
+  request.plan.card = generic_card(outside + left);
+  request.plan.available =
+      allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
+  request.plan.budget = request.plan.available;
+  return request;
+}
+
+Bytes reserved_with_everything(const std::string& model, std::int64_t batch) {
+  const PytorchRequest request = request_of(model, batch, 60_GiB);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_pytorch_plans(request, *workspaces);
+  REQUIRE(plans.has_value());
+  REQUIRE(plans->size() == 1);
+  CHECK(plans->front().name == "as-is");
+  CHECK(plans->front().plan.changes_nothing());
+  return plans->front().plan.totals.peak_reserved;
+}
+
+}  // namespace
+
+TEST_CASE("plans for PyTorch fit the card, are above their bounds, and name what they move") {
+  for (const auto& [model, batch, percents] :
+       {std::tuple{std::string("resnet18"), 32, std::vector{75, 60}},
+        std::tuple{std::string("gpt2"), 2, std::vector{90}}}) {
+    CAPTURE(model);
+    const Bytes whole = reserved_with_everything(model, batch);
+    for (const int percent : percents) {
+      CAPTURE(percent);
+      const PytorchRequest request = request_of(model, batch, Bytes(whole.count() / 100 * percent));
+      const auto workspaces = rule_workspace_source(8.6);
+      const auto plans = make_pytorch_plans(request, *workspaces);
+      if (!plans) FAIL(render(plans.error()));
+      std::set<std::string> keys;
+      for (const SavedMoment& moment : saved_moments(*request.plan.document.graph)) {
+        CHECK(keys.insert(moment.key).second);
+      }
+      for (const PytorchProposal& proposal : *plans) {
+        CAPTURE(proposal.name);
+        const PytorchPlan& plan = proposal.plan;
+        const PytorchTotals& totals = plan.totals;
+        CHECK(proposal.report.fits);
+        CHECK(totals.peak_reserved <= request.plan.available);
+        CHECK(totals.peak_allocated <= totals.peak_reserved);
+        CHECK_FALSE(plan.changes_nothing());
+        CHECK(totals.to_host + totals.from_host >= totals.pcie_lower_bound);
+        CHECK(totals.step_seconds >= totals.step_lower_bound_seconds.value_or(0) * (1 - 1e-9));
+        Bytes moved;
+        for (const OffloadedStorage& storage : plan.offload) {
+          moved += Bytes(storage.bytes.at(plan.batch)) * plan.micro_batches;
+          CHECK(keys.contains(storage.start));
+          CHECK((storage.release.empty() || keys.contains(storage.release)));
+          CHECK((storage.fetch.empty() || keys.contains(storage.fetch)));
+          for (const SavedName& name : storage.saved) CHECK(keys.contains(name.key));
+        }
+        CHECK(moved == totals.to_host);
+      }
+      CHECK(std::ranges::is_sorted(*plans, {}, [](const PytorchProposal& proposal) {
+        return std::pair(proposal.changes_training, proposal.plan.totals.step_seconds);
+      }));
+    }
+  }
+}
+
+TEST_CASE("the same request gives the same plans for PyTorch") {
+  const PytorchRequest request = request_of("resnet18", 32, 600_MiB);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto first = make_pytorch_plans(request, *workspaces);
+  const auto second = make_pytorch_plans(request, *workspaces);
+  REQUIRE(first.has_value());
+  REQUIRE(second.has_value());
+  REQUIRE(first->size() == second->size());
+  for (std::size_t i = 0; i < first->size(); ++i) CHECK((*first)[i].plan == (*second)[i].plan);
+}
+
+TEST_CASE("micro-batches change a batch norm's training, and stand behind what does not") {
+  const Bytes whole = reserved_with_everything("resnet18", 32);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans =
+      make_pytorch_plans(request_of("resnet18", 32, Bytes(whole.count() / 10 * 7)), *workspaces);
+  REQUIRE(plans.has_value());
+  CHECK(plans->back().changes_training);
+  CHECK(plans->back().name.starts_with("micro-batch-"));
+  CHECK_FALSE(plans->front().changes_training);
+}
+
+TEST_CASE("what is no step of PyTorch's training is refused") {
+  PytorchRequest request = request_of("resnet18", 32, 1_GiB);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto refusal = [&](const LoweringSettings& lowering, Runtime runtime) {
+    request.plan.document =
+        make_document(testing::shipped("resnet18"), {.lowering = lowering}, runtime, {}, step_alone)
+            .value();
+    const auto plans = make_pytorch_plans(request, *workspaces);
+    REQUIRE_FALSE(plans.has_value());
+    return plans.error().front().message;
+  };
+  CHECK(refusal({}, Runtime::stowage) == "a plan for PyTorch is of a step of PyTorch's kernels");
+  CHECK(refusal({.kernels = KernelSet::pytorch, .mode = Mode::inference}, Runtime::pytorch) ==
+        "an inference saves nothing for backward, so that hooks and checkpointed modules free "
+        "nothing");
+  CHECK(refusal({.kernels = KernelSet::pytorch, .micro_batches = 2}, Runtime::pytorch) ==
+        "a plan for PyTorch is of one micro-batch: its decisions hold for each");
+}
+
+TEST_CASE("a card that holds no part of the step is told what is missing") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_pytorch_plans(request_of("gpt2", 1, 1_GiB), *workspaces);
+  REQUIRE_FALSE(plans.has_value());
+  const std::string& message = plans.error().front().message;
+  CHECK(message.find("has no room for the step with saved tensors on the host and modules "
+                     "checkpointed: ") != std::string::npos);
+  CHECK(message.ends_with(" are missing at best"));
+}
+
+TEST_CASE("the blocks of a network are the modules that can run again") {
+  const PytorchRequest request = request_of("resnet18", 8, 8_GiB);
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto step = size_step(request.plan.document.graph, 8, *workspaces);
+  REQUIRE(step.has_value());
+  const auto regions = module_regions(*step, make_rates(request.plan.card, request.plan.host));
+  std::vector<std::string> names;
+  for (const ModuleRegion& region : regions) {
+    names.push_back(region.module);
+    CHECK(region.saved > Bytes());
+    CHECK(region.seconds > 0);
+  }
+  CHECK(names == std::vector<std::string>{"layer1.0", "layer1.1", "layer2.0", "layer2.1",
+                                          "layer3.0", "layer3.1", "layer4.0", "layer4.1"});
+}
+
+}  // namespace stowage

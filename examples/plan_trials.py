@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import torch
@@ -79,28 +80,29 @@ def named_values(model: torch.nn.Module, loss: torch.Tensor) -> Iterator[tuple[s
 
 
 def trained(plan: stowage.Plan | None, build: Build, step: Step,
-            options: argparse.Namespace) -> Iterator[dict[str, torch.Tensor]]:
+            options: argparse.Namespace) -> Generator[dict[str, torch.Tensor], None, None]:
     """What every step leaves, by name."""
     model, optimizer = build("cpu")
-    applied = stowage.apply(model, optimizer, plan) if plan is not None else None
-    torch.manual_seed(1)
-    for batch in sizes(options):
-        loss = step(model, optimizer, batch, "cpu")
-        yield {name: value.clone() for name, value in named_values(model, loss)}
-    if applied is not None:
-        print(f"moved to the host {applied.bytes_out} bytes, and back {applied.bytes_back}; tensors that "
-              f"fell back: {applied.fell_back}")
-        applied.remove()
+    with contextlib.ExitStack() as stack:
+        applied = stack.enter_context(stowage.apply(model, optimizer, plan)) if plan is not None else None
+        torch.manual_seed(1)
+        for batch in sizes(options):
+            loss = step(model, optimizer, batch, "cpu")
+            yield {name: value.clone() for name, value in named_values(model, loss)}
+        if applied is not None:
+            print(f"moved to the host {applied.bytes_out} bytes, and back {applied.bytes_back}; tensors "
+                  f"that fell back: {applied.fell_back}")
 
 
 def compare(plan: stowage.Plan, build: Build, step: Step, options: argparse.Namespace) -> int:
     """Prints the first value that the plan changes; 1 where there is one."""
     without = list(trained(None, build, step, options))
-    for number, values in enumerate(trained(plan, build, step, options)):
-        for name, value in values.items():
-            if not torch.equal(value, without[number][name]):
-                print(f"step {number + 1}: {name} differs")
-                return 1
+    with contextlib.closing(trained(plan, build, step, options)) as steps:
+        for number, values in enumerate(steps):
+            for name, value in values.items():
+                if not torch.equal(value, without[number][name]):
+                    print(f"step {number + 1}: {name} differs")
+                    return 1
     print(f"{len(without)} steps of {', '.join(map(str, sizes(options)))} samples: losses, gradients, "
           "parameters and buffers are equal to the bit")
     return 0

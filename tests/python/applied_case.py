@@ -9,12 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from planned import Planner, write_plan
 from torch import nn
 
 import stowage
+from planned import Planner, write_plan
 
 Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
+
+
+# PyTorch's engine is set up by the first backward of a process: it has to be one on the pretended device,
+# else no test can record a step after another has trained on the CPU.
+stowage.record(nn.Linear(1, 1), torch.zeros(2, 1), loss=torch.mean)
 
 
 def mean_square(output: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,5 @@
-"""A plan is carried out: losses, gradients, parameters and buffers are those without it, bit for bit, and bytes
-moved are the plan's."""
+"""A plan is carried out: losses, gradients, parameters and buffers are those without it, bit for bit,
+and bytes moved are the plan's."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import warnings
 from typing import Any
 
 import torch
-from applied_case import AppliedCase, mean_square, plan_of, usual_step
-from planned import planned_bytes, write_plan
 from torch import nn
 
 import stowage
+from applied_case import AppliedCase, mean_square, plan_of, usual_step
+from planned import planned_bytes, write_plan
 from stowage.plans.stash import Stash
 
 
@@ -83,8 +83,8 @@ class Steps(AppliedCase):
     def test_a_longer_last_batch_stays_on_the_device(self) -> None:
         plan = plan_of(small(), torch.zeros(4, 8))
         applied = self.assert_same_training(small, plan, [*batches(2), *batches(1, 9)])
-        self.assertEqual(applied.first_reason, "2#0 has 576 bytes, and its host memory, of the first pass's "
-                                               "batch, 256")
+        self.assertEqual(applied.first_reason,
+                         "2#0 has 576 bytes, and its host memory, of the first pass's batch, 256")
         self.assertEqual(applied.bytes_out, 2 * planned_bytes(plan, 4))
 
     def test_a_transposed_view_shares_the_copy(self) -> None:
@@ -230,7 +230,8 @@ class OtherGraphs(AppliedCase):
             return loss.detach()
 
         applied = self.assert_same_training(small, self.plan, batches(), step)
-        self.assertEqual(applied.first_reason, "2#0 was not saved: the step differs from the recorded one")
+        self.assertEqual(applied.first_reason,
+                         "2#0 was not saved: the step differs from the recorded one")
 
     def test_saved_tensors_that_are_looked_at(self) -> None:
         def step(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -269,8 +270,8 @@ class Written(AppliedCase):
         return str(raised.exception)
 
     def test_a_saved_tensor_that_is_written_is_pytorchs_error(self) -> None:
-        expected = ("one of the variables needed for gradient computation has been modified by an inplace "
-                    "operation: [torch.FloatTensor [4, 16]]")
+        expected = ("one of the variables needed for gradient computation has been modified by an "
+                    "inplace operation: [torch.FloatTensor [4, 16]]")
         self.assertIn(expected, self.error(None))
         self.assertIn("is at version 1; expected version 0 instead", self.error(None))
         plan = self.plan()
@@ -295,7 +296,8 @@ class Kept(AppliedCase):
     def reason(self, build: Any, plan: dict[str, Any], step: Any = usual_step) -> str:
         return str(self.assert_same_training(build, plan, batches(), step).first_reason)
 
-    def entry(self, key: str, shape: list[Any], size: list[int], dtype: str = "float32") -> dict[str, Any]:
+    def entry(self, key: str, shape: list[Any], size: list[int],
+              dtype: str = "float32") -> dict[str, Any]:
         return {"saved": [{"key": key, "dtype": dtype, "shape": shape}], "bytes": size, "start": key,
                 "release": None, "fetch": None}
 
@@ -325,6 +327,12 @@ class Kept(AppliedCase):
         entry["saved"].append({"key": "3#0", "dtype": "float32", "shape": ["batch", 16]})
         entry["start"] = "3#0"
         self.assertEqual(self.reason(small, self.plan(entry)), "3#0 lies in another storage than 1#0")
+
+    def test_a_tensor_that_is_saved_after_its_storage_was_let_go(self) -> None:
+        entry = self.entry("1#0", ["batch", 16], [0, 64])
+        entry["saved"].append({"key": "2#0", "dtype": "float32", "shape": ["batch", 16]})
+        entry["release"] = "2#0"
+        self.assertEqual(self.reason(small, self.plan(entry)), "2#0 lies in another storage than 1#0")
 
     def test_another_batch_within_one_pass(self) -> None:
         plan = self.plan(self.entry("1#0", ["batch", 16], [0, 64]),
@@ -447,6 +455,26 @@ class Ends(AppliedCase):
             self.assertEqual(self.hooks(), top)
         self.assertIsNone(self.hooks())
 
+    def test_plans_between_hooks_of_others(self) -> None:
+        def pair() -> Any:
+            return torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+
+        for first_ends_first in (True, False):
+            outer = stowage.apply(self.model, None, self.path)
+            with pair():
+                between = self.hooks()
+                inner = stowage.apply(small(), None, self.path)
+                twin = stowage.apply(small(), None, self.path)
+                ours = self.hooks()
+                self.assertNotEqual(ours, between)
+                inner.remove()
+                self.assertEqual(self.hooks(), ours)
+                (outer if first_ends_first else twin).remove()
+                self.assertEqual(self.hooks(), ours if first_ends_first else between)
+                (twin if first_ends_first else outer).remove()
+                self.assertEqual(self.hooks(), between)
+            self.assertIsNone(self.hooks())
+
     def test_a_forward_that_raises(self) -> None:
         applied = stowage.apply(self.model, None, self.path)
 
@@ -510,11 +538,11 @@ class Refusals(AppliedCase):
     def test_another_model(self) -> None:
         hint = "\n  record this model's step, and plan it"
         self.assertEqual(self.refusal(nn.Linear(8, 4)),
-                         "p.json is for another model ('Sequential'): its tensor '1#0' is of a module '1', "
-                         "which this model does not have" + hint)
+                         "p.json is for another model ('Sequential'): its tensor '1#0' is of a module "
+                         "'1', which this model does not have" + hint)
         self.assertEqual(self.refusal(small(), checkpoint=[{"module": "9"}]),
-                         "p.json is for another model ('Sequential'): it checkpoints a module '9', which this "
-                         "model does not have" + hint)
+                         "p.json is for another model ('Sequential'): it checkpoints a module '9', which "
+                         "this model does not have" + hint)
 
     def test_what_is_no_model_or_optimizer(self) -> None:
         self.assertEqual(self.refusal(3), "apply takes a model, or {name: model}, not a int")

@@ -1,4 +1,5 @@
-"""Modules that the plan checkpoints: values, random numbers and buffers are those of a step without it."""
+"""Modules that the plan checkpoints: values, random numbers and buffers are those of a step without
+it."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ import unittest
 from typing import Any
 
 import torch
-from applied_case import AppliedCase, mean_square, plan_of, usual_step
-from planned import planned_bytes, write_plan
 from torch import nn
 
 import stowage
+from applied_case import AppliedCase, mean_square, plan_of, usual_step
+from planned import planned_bytes, write_plan
 
 
 class Block(nn.Module):
@@ -81,8 +82,9 @@ class Checkpoints(AppliedCase):
 
     def test_buffers_that_the_result_depends_on(self) -> None:
         def build() -> nn.Module:
-            return nn.Sequential(nn.Linear(8, 8), nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)),
-                                 nn.Linear(8, 4))
+            return nn.Sequential(
+                nn.Linear(8, 8), nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)),
+                nn.Linear(8, 4))
 
         plan = plan_of(build(), torch.zeros(6, 8), ("1",), least=1 << 30)
         self.assertEqual(plan["offload"], [])
@@ -97,6 +99,15 @@ class Checkpoints(AppliedCase):
 
         plan = {**self.plan(), "offload": []}
         self.assert_same_training(Net, plan, batches(), step)
+
+    def test_a_kept_graph_runs_it_once_more(self) -> None:
+        def step(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+            loss = mean_square(model(x))
+            loss.backward(retain_graph=True)
+            loss.backward()
+            return loss.detach()
+
+        self.assert_same_training(Net, self.plan(), batches(), step)
 
     def test_evaluation_runs_it_once(self) -> None:
         model, runs = Net(), []
@@ -152,8 +163,8 @@ class Checkpoints(AppliedCase):
         wrapped.after.forward = wrapped.after.forward  # type: ignore[method-assign]
         plan = write_plan({**self.plan(), "offload": [], "checkpoint": [{"module": "after"}]}, self.path)
         for model, message in (
-                (scripted, "after is compiled by torch.jit, and cannot be checkpointed\n  make a plan without "
-                           "checkpoints, or leave torch.jit out"),
+                (scripted, "after is compiled by torch.jit, and cannot be checkpointed\n  make a plan "
+                           "without checkpoints, or leave torch.jit out"),
                 (wrapped, "after has a forward of its own, beside its class's: it is not checkpointed\n"
                           "  apply the plan before other libraries wrap the model")):
             with self.assertRaises(stowage.StowageError) as raised:

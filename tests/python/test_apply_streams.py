@@ -1,4 +1,5 @@
-"""The CUDA road without a GPU: which calls are made to streams, events and the driver, and in what order."""
+"""The CUDA road without a GPU: which calls are made to streams, events and the driver, and in what
+order."""
 
 from __future__ import annotations
 
@@ -162,9 +163,9 @@ class Pool(unittest.TestCase):
         with mock.patch.multiple(torch.cuda, cudart=lambda: driver, synchronize=lambda: None):
             with self.assertRaises(stowage.StowageError) as raised:
                 HostPool([100], pinned=True)
-        self.assertEqual(str(raised.exception), "the driver cannot pin 4096 bytes of host memory (CUDA error "
-                                                "2)\n  make a plan that offloads less, or raise the limit of "
-                                                "locked memory")
+        self.assertEqual(str(raised.exception),
+                         "the driver cannot pin 4096 bytes of host memory (CUDA error 2)\n"
+                         "  make a plan that offloads less, or raise the limit of locked memory")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pathlib
+import random
 import tempfile
 import unittest
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 
 import stowage
 from stowage.plans.dimensions import Size, dimension_of, fitting_batch, shown_shape
-from stowage.plans.plan_file import Plan, read_plan
+from stowage.plans.plan_file import Plan, PlanReader, read_plan
 
 PLAN: dict[str, Any] = {
     "format": "stowage-pytorch-plan", "version": 1, "written_by": "stowage 0.1.0", "model": "net",
@@ -61,7 +62,8 @@ class Reading(unittest.TestCase):
                 (b"[1]", "p.json: is no plan for PyTorch" + hint),
                 (b'{"format": "stowage-step"}',
                  "p.json: is no plan for PyTorch: its format is 'stowage-step'" + hint),
-                (b'{"format": "\\u001b"}', "p.json: is no plan for PyTorch: its format is '\\x1b'" + hint),
+                (b'{"format": "\\u001b"}',
+                 "p.json: is no plan for PyTorch: its format is '\\x1b'" + hint),
                 (b'{"a": 1, "a": 2}', "p.json: an object has 'a' twice"),
                 (b'{"a": NaN}', "p.json: NaN is no number of JSON"),
                 (b"[" * 200_000, "p.json: its lists are nested too deep: it is no plan"),
@@ -98,7 +100,8 @@ class Reading(unittest.TestCase):
              "names: 'modules': its saved tensors have no names that a script has\n  record the step "
              "(python -m stowage record), and plan that file"),
             (lambda p: p.update(optimizer_on_cpu={}),
-             "optimizer_on_cpu: an optimizer on the CPU is not carried out yet\n  make the plan without it"),
+             "optimizer_on_cpu: an optimizer on the CPU is not carried out yet\n"
+             "  make the plan without it"),
             (lambda p: p.update(model=3), "model: is no text"),
             (lambda p: p.update(model="\x1b"), "model: is a text with control characters"),
             (lambda p: p.update(model="x" * 5000), "model: is a text of over 4096 characters"),
@@ -137,6 +140,36 @@ class Reading(unittest.TestCase):
                 plan = copy.deepcopy(PLAN)
                 change(plan)
                 self.assertEqual(self.refusal(json.dumps(plan).encode()), f"p.json: {message}")
+
+
+class Mutations(unittest.TestCase):
+    SEED = 34
+
+    def changed(self, choice: random.Random, value: Any) -> Any:
+        """The value with one change somewhere in it."""
+        strange = (None, True, -1, 2 ** 80, 1.5, "", "batch", "x#1", "\x1b", [], {}, [[]], float("inf"))
+        if choice.random() < 0.25 or not isinstance(value, (dict, list)) or not value:
+            return choice.choice(strange)
+        key = choice.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        copied = copy.copy(value)
+        if choice.random() < 0.2:
+            del copied[key]
+        else:
+            copied[key] = self.changed(choice, value[key])
+        return copied
+
+    def test_any_content_is_a_plan_or_an_error_with_its_place(self) -> None:
+        choice, refused = random.Random(self.SEED), 0
+        for _ in range(3000):
+            content = self.changed(choice, PLAN)
+            for _ in range(choice.randint(0, 2)):
+                content = self.changed(choice, content)
+            try:
+                self.assertIsInstance(PlanReader("p.json", content).plan(), Plan)
+            except stowage.StowageError as error:
+                self.assertTrue(str(error).startswith("p.json: "), str(error))
+                refused += 1
+        self.assertGreater(refused, 1000)
 
 
 class Dimensions(unittest.TestCase):

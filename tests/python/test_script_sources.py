@@ -57,6 +57,19 @@ OPTIONS = """
     if __name__ == "__main__":
         step(torch.nn.Linear(4, 4).cuda(), torch.zeros(options.epochs, 4).cuda())
 """
+TRUNCATED = """
+    import torch, stowage
+
+    net = torch.nn.Linear(16, 4, device="cuda")
+    torch.nn.init.trunc_normal_(net.weight, std=0.02)
+    torch.nn.init.trunc_normal_(net.weight, std=0.02, a=3.0, b=4.0)
+
+    @stowage.step
+    def step(x):
+        net(x).square().mean().backward()
+
+    step(torch.zeros(8, 16).cuda())
+"""
 RECURRENT = """
     import torch, stowage
 
@@ -199,6 +212,14 @@ class Recurrent(CommandCase):
         self.assertRegex(done.stderr, r"\Aerror: wrong\.py:6: RuntimeError: .*\n  raised while the step "
                                       r"ran on tensors without values; STOWAGE_TRACEBACK=1 shows where "
                                       r"from\n\Z")
+
+
+class Initialised(CommandCase):
+    files = {"train.py": TRUNCATED}
+
+    def test_normal_weights_within_bounds_are_not_drawn(self) -> None:
+        document, _ = self.recorded("train.py")
+        self.assertEqual(document["batch"], 8)
 
 
 class Options(CommandCase):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import subprocess
+import sys
 import unittest
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import stowage
+from command_case import PACKAGE
 from references import has
 from step_memory import StepMemory
 
@@ -33,6 +36,24 @@ def kernels(document: dict[str, Any], phase: str | None = None) -> list[str]:
 
 def kinds(document: dict[str, Any]) -> set[str]:
     return {row[1] for row in document["step"]["storages"]}
+
+
+@unittest.skipIf(torch.cuda.is_available(), "a GPU's driver is there")
+class AfterABackward(unittest.TestCase):
+    def test_a_backward_before_the_recording_is_refused(self) -> None:
+        code = ("import torch, stowage\n"
+                "net = torch.nn.Linear(4, 4)\n"
+                "net(torch.zeros(2, 4)).sum().backward()\n"
+                "try:\n"
+                "    stowage.record(net, torch.zeros(2, 4), loss=torch.mean)\n"
+                "except stowage.StowageError as error:\n"
+                "    print(error)\n")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                              cwd=PACKAGE)
+        self.assertEqual(done.stdout, "a backward pass has run in this process before, on a machine "
+                                      "without a GPU: PyTorch's engine cannot run one on a pretended "
+                                      "device any more\n"
+                                      "  record before anything trains, or in a process of its own\n")
 
 
 class Precision(unittest.TestCase):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from applied_case import AppliedCase, mean_square, plan_of, usual_step
-from planned import planned_bytes, write_plan
 from torch import nn
 
 import stowage
+from applied_case import AppliedCase, mean_square, plan_of, usual_step
+from planned import planned_bytes, write_plan
 
 
 def small() -> nn.Module:
@@ -24,7 +24,8 @@ class Verification(AppliedCase):
         self.model, self.x = small(), torch.randn(4, 8)
         self.plan = plan_of(self.model, self.x)
 
-    def difference(self, change: Callable[[dict[str, Any]], Any], step: Callable[[], Any] | None = None) -> str:
+    def difference(self, change: Callable[[dict[str, Any]], Any],
+                   step: Callable[[], Any] | None = None) -> str:
         change(self.plan)
         plan = stowage.read_plan(write_plan(self.plan, self.path))
         with stowage.apply(self.model, None, plan), self.assertRaises(stowage.StowageError) as raised:
@@ -60,7 +61,8 @@ class Verification(AppliedCase):
 
     def test_tensors_that_fall_back(self) -> None:
         self.assertEqual(self.difference(lambda p: p["offload"][0].update(bytes=[0, 60])),
-                         "2 tensors fell back: 1#0 lies in a storage of 256 bytes, and the plan has 60*batch")
+                         "2 tensors fell back: 1#0 lies in a storage of 256 bytes, and the plan has "
+                         "60*batch")
 
     def test_a_step_that_saves_nothing(self) -> None:
         self.assertEqual(self.difference(lambda p: None, lambda: None), "it saves no tensor for backward")
@@ -92,7 +94,8 @@ class Verification(AppliedCase):
         found = Found(stowage.read_plan(write_plan({**self.plan, "totals": {
             "peak_allocated_bytes": 100, "peak_reserved_bytes": 200}}, self.path)))
         found.peak_allocated, found.peak_reserved = 100, 201
-        self.assertEqual(found.of_memory(), "its peak of reserved memory is 201 bytes, and the plan's 200")
+        self.assertEqual(found.of_memory(),
+                         "its peak of reserved memory is 201 bytes, and the plan's 200")
 
     def test_a_plan_that_is_not_applied(self) -> None:
         with self.assertRaises(stowage.StowageError) as raised:

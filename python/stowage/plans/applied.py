@@ -110,32 +110,45 @@ class Applied:
 
 
 class ThreadHooks(threading.local):
-    """The plans that are applied in this thread, and the hooks that serve them."""
+    """The plans that are applied in this thread, and the hooks that serve them. Hooks of others may be
+    pushed between two plans; then there is another pair of ours above them. `levels` are the numbers of
+    our pairs, from below."""
 
     def __init__(self) -> None:
         self.applied: list[Applied] = []
         self.latest: Applied | None = None  # whose model ran last
         self.pair = (self.pack, self.unpack)  # one object each, to be found again
+        self.levels: list[int] = []
+        self.level_of: dict[int, int] = {}  # {id of an Applied: the pair that it needs}
+
+    def is_ours(self, pair: tuple[Any, Any] | None) -> bool:
+        return pair is not None and pair[0] is self.pair[0]
 
     def add(self, applied: Applied) -> None:
-        if not self.applied:
+        if not self.is_ours(torch._C._autograd._top_saved_tensors_default_hooks(True)):
             torch._C._autograd._push_saved_tensors_default_hooks(*self.pair)
+            self.levels.append(self.levels[-1] + 1 if self.levels else 0)
         self.applied.append(applied)
+        self.level_of[id(applied)] = self.levels[-1]
 
     def remove(self, applied: Applied) -> None:
         """In another thread than that of `add` the hooks stay where they are, and do nothing."""
-        if applied in self.applied:
-            self.applied.remove(applied)
-            self.latest = None
-            if not self.applied:
-                self.pop()
+        if applied not in self.applied:
+            return
+        self.applied.remove(applied)
+        self.latest = None
+        level = self.level_of.pop(id(applied))
+        if level not in self.level_of.values():
+            self.pop(len(self.levels) - self.levels.index(level))
+            self.levels.remove(level)
 
-    def pop(self) -> None:
-        """Takes the hooks out from below those that were pushed since."""
+    def pop(self, number: int) -> None:
+        """Takes our pair of that number, counted from above and from 1 on, out of autograd's stack."""
         above = []
         while (top := torch._C._autograd._top_saved_tensors_default_hooks(True)) is not None:
             torch._C._autograd._pop_saved_tensors_default_hooks()
-            if top[0] is self.pair[0]:
+            number -= self.is_ours(top)
+            if number == 0:
                 break
             above.append(top)
         for pair in reversed(above):
@@ -205,8 +218,11 @@ def roots_of(model: Any) -> dict[str, torch.nn.Module]:
 def optimizers_of(optimizer: Any) -> list[torch.optim.Optimizer]:
     found = [] if optimizer is None else (
         list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer])
+    # A wrapper (accelerate's) calls the optimizer that it holds.
+    found = [one if hasattr(one, "_optimizer_step_post_hooks") else getattr(one, "optimizer", one)
+             for one in found]
     for one in found:
-        if not hasattr(one, "register_step_post_hook"):
+        if not hasattr(one, "_optimizer_step_post_hooks"):
             raise StowageError(f"apply takes optimizers of torch.optim, not a {type(one).__name__}",
                                "give it the optimizer itself, or None")
     return found

@@ -48,27 +48,42 @@ class Buffers:
                        if id(buffer) in self.before
                        and version_of(buffer) != self.before[id(buffer)][1]}
 
-    @contextlib.contextmanager
-    def copies(self) -> Iterator[None]:
-        """While active, the second run finds copies."""
-        replaced: dict[int, torch.Tensor] = {}
-        places = []
+    def copies(self) -> BufferCopies:
+        """While it is entered, a run finds copies."""
+        return BufferCopies(self)
+
+    def replacements(self) -> dict[int, torch.Tensor]:
+        """{id of a buffer: what the second run finds in its place}."""
+        found: dict[int, torch.Tensor] = {}
         with torch.no_grad():
             for part, _, buffer in self.tables:
                 if isinstance(part, STATISTICS):
-                    replaced.setdefault(id(buffer), buffer.detach().clone())
+                    found.setdefault(id(buffer), buffer.detach().clone())
                 elif id(buffer) in self.before:
-                    replaced.setdefault(id(buffer), self.before[id(buffer)][0].clone())
-        try:
-            for part, name, _ in self.tables:
-                present = part._buffers.get(name)
-                if present is not None and id(present) in replaced:
-                    places.append((part, name, present))
-                    part._buffers[name] = replaced[id(present)]
-            yield
-        finally:
-            for part, name, present in places:
-                part._buffers[name] = present
+                    found.setdefault(id(buffer), self.before[id(buffer)][0].clone())
+        return found
+
+
+class BufferCopies:
+    """A context that may be entered once more: where a graph is kept, a region runs again in each
+    backward."""
+
+    def __init__(self, buffers: Buffers) -> None:
+        self.buffers = buffers
+        self.places: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
+
+    def __enter__(self) -> None:
+        found = self.buffers.replacements()
+        for part, name, _ in self.buffers.tables:
+            present = part._buffers.get(name)
+            if present is not None and id(present) in found:
+                self.places.append((part, name, present))
+                part._buffers[name] = found[id(present)]
+
+    def __exit__(self, *_: object) -> None:
+        for part, name, present in self.places:
+            part._buffers[name] = present
+        self.places.clear()
 
 
 def run_checkpointed(module: torch.nn.Module, forward: Callable[..., Any], arguments: tuple[Any, ...],

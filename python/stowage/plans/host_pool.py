@@ -7,6 +7,7 @@ ordinary memory, which is registered with the driver, in the first pass and neve
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,8 +42,9 @@ class PinnedMemory:
 
     def __del__(self) -> None:
         if getattr(self, "registered", False):
-            torch.cuda.synchronize()  # a copy may still read it
-            torch.cuda.cudart().cudaHostUnregister(self.tensor.data_ptr())
+            with contextlib.suppress(AttributeError, RuntimeError, TypeError):  # as the process ends
+                torch.cuda.synchronize()  # a copy may still read it
+                torch.cuda.cudart().cudaHostUnregister(self.tensor.data_ptr())
 
 
 class HostPool:

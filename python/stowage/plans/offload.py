@@ -112,14 +112,15 @@ class Offloading:
     def pack(self, tensor: torch.Tensor) -> SavedHandle:
         if self.is_off or runs_backward():
             return SavedHandle(self, tensor, None, None)
-        with self.lock, torch.no_grad():
+        with self.lock:
             if self.in_region:
                 return self.pack_input(tensor)
             owner = self.pass_now()
             if not is_named(tensor, self.device):
                 return SavedHandle(self, tensor, None, None)
             key = owner.names.next_key(self.path())
-            self.events.note("pack", key)
+            if self.events.watchers:
+                self.events.note("pack", key)
             for index in self.release_at.get(key, ()):
                 self.release(owner, index)
             handle = SavedHandle(self, tensor, owner, key)
@@ -254,7 +255,7 @@ class Offloading:
         """The entry falls back. `more`: tensors of it that are in no stash."""
         owner.kept.add(index)
         tensors = more
-        if stash is not None:
+        if stash is not None and stash.is_held:  # else it is away: what left comes back
             tensors += sum(1 for handle in stash.members() if handle.key is not None)
             stash.keep()
         self.note_fallback(tensors, reason)
@@ -272,7 +273,7 @@ class Offloading:
 
     def unpack(self, handle: SavedHandle) -> torch.Tensor:
         owner: Pass | None = handle.owner
-        with self.lock, torch.no_grad():
+        with self.lock:
             if owner is not None and runs_backward() and not self.is_off:
                 self.unpacked(owner, handle.key)
             stash = handle.stash
@@ -289,7 +290,8 @@ class Offloading:
             self.end_forward(owner)
         if key is None:
             return
-        self.events.note("unpack", key)
+        if self.events.watchers:
+            self.events.note("unpack", key)
         for index in self.fetch_at.get(key, ()):
             stash = owner.stash(index)
             if stash is not None and stash.state is State.AWAY:

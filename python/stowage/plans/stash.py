@@ -38,9 +38,9 @@ def version_of(tensor: torch.Tensor) -> int:
 
 
 def held(tensor: torch.Tensor) -> torch.Tensor:
-    """What is held of a tensor that is being saved. An operator's result gets its history after that: holding
-    it, and not an alias, would be a circle. Where an alias would lose a subclass of Tensor, the tensor is
-    an argument."""
+    """What is held of a tensor that is being saved. An operator's result gets its history after that:
+    holding it, and not an alias, would be a circle. Where an alias would lose a subclass of Tensor, the
+    tensor is an argument."""
     if tensor.requires_grad and tensor.is_leaf:
         return tensor
     alias = tensor.detach()
@@ -89,7 +89,7 @@ def all_bytes(tensor: torch.Tensor) -> torch.Tensor | None:
     size, item = tensor.untyped_storage().nbytes(), tensor.element_size()
     if size % item:
         return None
-    return tensor.as_strided((size // item,), (1,), 0).view(torch.uint8)
+    return tensor.detach().as_strided((size // item,), (1,), 0).view(torch.uint8)
 
 
 class Stash:
@@ -117,6 +117,11 @@ class Stash:
         if self.storage is None or self.storage() is None:
             return False
         return bool(tensor.untyped_storage()._cdata == self.address)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the handles still hold their tensors."""
+        return self.state in (State.COLLECTING, State.LEAVING)
 
     def join(self, handle: SavedHandle) -> None:
         handle.stash = self
@@ -150,8 +155,8 @@ class Stash:
         self.state = State.AWAY
 
     def give_back_slot(self) -> None:
-        """The host memory is not needed any more: nothing reads or writes it that the compute stream has not
-        waited for."""
+        """The host memory is not needed any more: nothing reads or writes it that the compute stream has
+        not waited for."""
         if self.pool is not None and self.buffer is not None:
             self.buffer = None
             self.pool.give_back(self.index)

@@ -13,7 +13,7 @@ recording:
     kernel_choice.py   attention and convolutions choose their kernels as on that device, optimizers
                        choose foreach for fake tensors as for real ones
     recurrent.py       cuDNN's recurrent networks: shapes and layouts
-    value_checks.py    GradScaler and transformers do not look at values
+    value_checks.py    GradScaler, transformers and trunc_normal_ do not look at values
     module_moves.py    model.cuda() and model.half() on fake tensors
     data_loading.py    data loaders run for real
     host_values.py     small tensors of the CPU keep their values

@@ -16,7 +16,11 @@ from stowage.pretend.fused_optimizers import fused_steps
 from stowage.pretend.kernel_choice import foreach_for_fake_tensors, kernels_of_device
 from stowage.pretend.module_moves import in_place_module_moves
 from stowage.pretend.recurrent import cudnn_recurrent
-from stowage.pretend.value_checks import without_overflow_checks, without_packed_sequences
+from stowage.pretend.value_checks import (
+    without_overflow_checks,
+    without_packed_sequences,
+    without_rejected_samples,
+)
 from stowage.pretend.wheel import check_wheel
 
 if TYPE_CHECKING:
@@ -58,6 +62,7 @@ def pretended_cuda(capability: tuple[int, int] = DEFAULT_CAPABILITY) -> Iterator
         stack.enter_context(cudnn_recurrent())
         stack.enter_context(fused_steps())
         stack.enter_context(without_overflow_checks())
+        stack.enter_context(without_rejected_samples())
         stack.enter_context(in_place_module_moves())
         stack.enter_context(real_data_loading())
         stack.enter_context(without_packed_sequences())

@@ -1,7 +1,7 @@
 """Checks of tensors' values that are skipped: fake tensors have no values.
 
 GradScaler steps without asking whether gradients overflowed; transformers does not search position
-ids for packed sequences.
+ids for packed sequences; torch.nn.init.trunc_normal_ does not draw again what lies beyond its bounds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,21 @@ def without_overflow_checks() -> Iterator[None]:
         return optimizer.step(*arguments, **options)
 
     with mock.patch.object(module.GradScaler, "_maybe_opt_step", step):
+        yield
+
+
+@contextlib.contextmanager
+def without_rejected_samples() -> Iterator[None]:
+    """While active, trunc_normal_ leaves fake tensors as they are. Others are drawn."""
+    import torch.nn.init as module
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    draw = module._no_grad_trunc_normal_
+
+    def initialise(tensor: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+        return tensor if isinstance(tensor, FakeTensor) else draw(tensor, *arguments, **options)
+
+    with mock.patch.object(module, "_no_grad_trunc_normal_", initialise):
         yield
 
 

@@ -14,10 +14,15 @@ from unittest import mock
 
 import torch
 
+from stowage.errors import StowageError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from stowage.pretend.driver import Driver
+
+# The engine's queues, made for the devices of the process's first backward, stand in its assertion.
+QUEUES = "device_ready_queues_"
 
 
 class Phases:
@@ -59,6 +64,13 @@ class Phases:
             try:
                 with self.driver.visible():
                     return function(tensors, *arguments, **options)
+            except RuntimeError as error:
+                if QUEUES not in str(error):
+                    raise
+                raise StowageError("a backward pass has run in this process before, on a machine "
+                                   "without a GPU: PyTorch's engine cannot run one on a pretended device "
+                                   "any more",
+                                   "record before anything trains, or in a process of its own") from error
             finally:
                 self.phase = outer if outer == "backward" else "update"
                 if outer != "backward":

@@ -81,7 +81,8 @@ class HostUpdate {
         if (updates && !is_gradient(id) && !is_state && !made[id.index()]) {
           return fmt::format("the update's '{}' reads '{}'", node.name, name(id));
         }
-        if (!updates && node.phase != Phase::backward && is_gradient(id)) {
+        // Autograd adds to one gradient at a time; who reads several clips them by their norm.
+        if (!updates && is_gradient(id) && !adds_to_it_alone(node, id)) {
           return fmt::format("'{}' reads the gradient '{}'", node.name, name(id));
         }
       }
@@ -89,6 +90,15 @@ class HostUpdate {
       for (const TensorView& view : node.writes) made[view.storage.index()] = true;
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] bool adds_to_it_alone(const KernelNode& node, StorageId gradient) const {
+    if (node.phase != Phase::backward) return false;
+    const auto is_another = [&](const TensorView& view) {
+      return view.storage != gradient && is_gradient(view.storage);
+    };
+    return std::ranges::find(node.writes, gradient, &TensorView::storage) != node.writes.end() &&
+           std::ranges::none_of(node.reads, is_another);
   }
 
   void find_arrivals() {

@@ -63,9 +63,15 @@ class PytorchPlanReader {
       refuse(names, "'names' is \"recorded\" or \"described\"");
     }
     plan_.names_are_recorded = whose == "recorded";
-    plan_.batch = integer_of(members_.required("batch"), "'batch'", 1, largest_batch);
+    const JsonValue whole = members_.required("batch");
+    plan_.batch = integer_of(whole, "'batch'", 1, largest_batch);
     plan_.micro_batches =
         integer_of(members_.required("micro_batches"), "'micro_batches'", 1, largest_batch);
+    if (plan_.batch % plan_.micro_batches != 0) {
+      refuse(whole, fmt::format("{} micro-batches cannot share a batch of {} equally",
+                                plan_.micro_batches, plan_.batch));
+    }
+    plan_.batch /= plan_.micro_batches;
     plan_.precision = text_of(members_.required("precision"), "'precision'");
     plan_.optimizer = text_of(members_.required("optimizer"), "'optimizer'");
     plan_.step_hash = text_of(members_.required("step"), "'step'");

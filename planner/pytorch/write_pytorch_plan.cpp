@@ -33,7 +33,7 @@ class PytorchPlanWriter {
         json_text(fmt::format("stowage {}", plan_.stowage_version)));
     put(text_, "\"model\": {}, \"names\": {}, \"batch\": {}, \"micro_batches\": {},\n",
         json_text(plan_.model), json_text(plan_.names_are_recorded ? "recorded" : "described"),
-        plan_.batch, plan_.micro_batches);
+        plan_.batch * plan_.micro_batches, plan_.micro_batches);
     put(text_, "\"precision\": {}, \"optimizer\": {}, \"step\": {},\n", json_text(plan_.precision),
         json_text(plan_.optimizer), json_text(plan_.step_hash));
     put(text_, "\"gpu\": {{\"name\": {}, \"available_bytes\": {}}}, \"pytorch\": {},\n",

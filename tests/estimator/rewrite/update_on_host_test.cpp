@@ -113,6 +113,13 @@ TEST_CASE("a step whose update cannot leave the GPU is refused") {
   CHECK(refusal(step) == "the update's '" + update->name + "' reads '" +
                              step.storage(step.losses.front().storage).name + "'");
   step = updating_step();
+  KernelNode clips = *std::ranges::find(step.nodes, Phase::update, &KernelNode::phase);
+  clips.name = "clip";
+  clips.phase = Phase::backward;
+  clips.reads = clips.writes = {step.gradients[0], step.gradients[1]};
+  step.nodes.insert(std::ranges::find(step.nodes, Phase::update, &KernelNode::phase), clips);
+  CHECK(refusal(step) == "'clip' reads the gradient 'a.weight.grad'");
+  step = updating_step();
   step.storages[step.gradients.front().storage.index()].persistence = Persistence::persistent;
   CHECK(refusal(step) ==
         "'a.weight.grad' stays from step to step: the optimizer is moved to the "

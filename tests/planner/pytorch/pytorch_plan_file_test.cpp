@@ -85,6 +85,8 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
   CHECK(refusal("\"start\": \"conv2#1\"", "\"start\": \"bn#2\"") ==
         "'bn#2' is none of the storage's own saved tensors");
   CHECK(refusal("\"key\": \"conv2#1\"", "\"key\": \"conv1#0\"") == "'conv1#0' is in two storages");
+  CHECK(refusal("\"batch\": 16", "\"batch\": 15") ==
+        "2 micro-batches cannot share a batch of 15 equally");
   CHECK(refusal("\"bfloat16\"", "\"float13\"") == "no dtype is called 'float13'");
   CHECK(refusal("\"2*batch+3\"", "\"2*batch+\"") ==
         "a dimension is a number, \"batch\" or as \"2*batch+1\"");

@@ -7,21 +7,22 @@ its own, which are copied back.
 
 A gradient's memory is let go when two more have come, once the device has waited for its copy. In its
 place `.grad` has a stand-in, which tells whether it was set to None since: the next gradient is taken as
-the first one then, and is added to the one on the host otherwise. Whatever else is done with the stand-in
-(clipping by the norm of all) is refused: the numbers are on the host.
+the first one then, and is added to the one on the host otherwise. For whatever else is done with the
+stand-in (clipping by the norm of all) the values come back to the device, for as long as that takes.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from stowage.errors import StowageError
+from stowage.errors import PlanWarning, StowageError
 from stowage.plans.host_pool import PinnedMemory, rounded
 from stowage.plans.streams import copies_for
 
@@ -66,8 +67,29 @@ class HostGradient(torch.Tensor):
             return arguments[0] if operator is aten.zero_.default else None
         if operator in cls.LOOKS:
             return cls(found[0].owner)
-        raise StowageError(f"{operator} uses a gradient, which lies on the host under this plan",
-                           "make the plan of a step that does so too: its update stays on the GPU")
+        return with_values(operator, arguments, options or {}, found)
+
+
+def with_values(operator: Any, arguments: Any, options: Any, found: Sequence[HostGradient]) -> Any:
+    """The operator on the gradients' values, brought to the device for it; what it writes to goes back."""
+    owners = {id(one.owner): one.owner for one in found}
+    updates = found[0].owner.updates
+    updates.say_once(f"{operator} uses gradients, which lie on the host: they come back for it")
+    updates.wait_on_host()
+    values = {key: owner.gradient.to(owner.parameter.device, copy=True) for key, owner in owners.items()}
+
+    def value_of(one: Any) -> Any:
+        return values[id(one.owner)] if isinstance(one, HostGradient) else one
+
+    result = operator(*pytree.tree_map(value_of, arguments), **pytree.tree_map(value_of, options))
+    written = [argument.name for argument in operator._schema.arguments
+               if argument.alias_info is not None and argument.alias_info.is_write]
+    given = dict(zip((argument.name for argument in operator._schema.arguments), arguments))
+    for one in pytree.tree_leaves([{**given, **options}.get(name) for name in written]):
+        if isinstance(one, HostGradient):
+            one.owner.gradient.copy_(values[id(one.owner)])
+    stand_ins = {id(values[id(one.owner)]): one for one in found}
+    return pytree.tree_map(lambda one: stand_ins.get(id(one), one), result)
 
 
 class HostParameter:
@@ -120,6 +142,7 @@ class HostUpdates:
         self.device = parameters[0].device if parameters else torch.device("cpu")
         self.copies = copies_for(self.device)
         self.leaving: collections.deque[tuple[torch.Tensor, Any]] = collections.deque()
+        self.has_said = False
         self.last_out: Any = None
         self.last_back: Any = None
         self.memory = HostMemory(parameters, self.device)
@@ -147,6 +170,11 @@ class HostUpdates:
                 stack.callback(optimizer.register_step_pre_hook(self.before_step).remove)
                 stack.callback(optimizer.register_step_post_hook(self.after_step).remove)
             yield
+
+    def say_once(self, what: str) -> None:
+        if not self.has_said:
+            self.has_said = True
+            warnings.warn(f"{what}. Further such uses are not reported", PlanWarning, stacklevel=3)
 
     def copy_out(self, host: HostParameter, gradient: torch.Tensor) -> None:
         if len(self.leaving) >= self.in_flight:

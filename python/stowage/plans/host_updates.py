@@ -43,7 +43,6 @@ class HostGradient(torch.Tensor):
     owner: HostParameter
     lies_elsewhere = True
 
-    @staticmethod
     def __new__(cls, owner: HostParameter) -> HostGradient:
         like = owner.parameter
         made: HostGradient = torch.Tensor._make_wrapper_subclass(
@@ -51,7 +50,7 @@ class HostGradient(torch.Tensor):
         made.owner = owner
         return made
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:
         return f"HostGradient({tuple(self.shape)})"
 
     @classmethod
@@ -71,7 +70,7 @@ class HostGradient(torch.Tensor):
 
 
 def with_values(operator: Any, arguments: Any, options: Any, found: Sequence[HostGradient]) -> Any:
-    """The operator on the gradients' values, brought to the device for it; what it writes to goes back."""
+    """The operator on the gradients' values, brought to the device for it; what it writes goes back."""
     owners = {id(one.owner): one.owner for one in found}
     updates = found[0].owner.updates
     updates.say_once(f"{operator} uses gradients, which lie on the host: they come back for it")
@@ -117,8 +116,8 @@ class HostParameter:
             return
         if gradient.layout is not torch.strided or type(gradient) is not torch.Tensor:
             if not self.updates.is_pretended(gradient):
-                raise StowageError(f"a gradient of {tuple(gradient.shape)} is sparse or of a subclass: an "
-                                   "update on the CPU takes plain ones", "make a plan without it")
+                raise StowageError(f"a gradient of {tuple(gradient.shape)} is sparse or of a subclass: "
+                                   "an update on the CPU takes plain ones", "make a plan without it")
         self.arrive(gradient, is_first=True)
         parameter.grad = HostGradient(self)
 
@@ -128,9 +127,9 @@ class HostParameter:
 
 
 class HostUpdates:
-    """Takes the parameters of the optimizers over, until `restore`. `in_flight`: so many gradients may lie
-    on the device while they are copied. Raises StowageError for an optimizer that cannot run on the
-    CPU."""
+    """Takes the parameters of the optimizers over, until `restore`. `in_flight`: so many gradients may
+    lie on the device while they are copied. Raises StowageError for an optimizer that cannot run on
+    the CPU."""
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer], in_flight: int,
                  events: Events) -> None:
@@ -199,7 +198,6 @@ class HostUpdates:
         if self.last_back is not None and hasattr(self.last_back, "synchronize"):
             self.last_back.synchronize()  # the CPU writes to what was copied from
 
-    @torch.no_grad()
     def after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         for group in optimizer.param_groups:
             for master in group["params"]:
@@ -248,8 +246,8 @@ class HostMemory:
 
 def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
     if not type(optimizer).__module__.startswith("torch.optim"):
-        raise StowageError(f"{type(optimizer).__name__} is no optimizer of torch.optim: it is not moved to "
-                           "the CPU", "make a plan without an optimizer on the CPU")
+        raise StowageError(f"{type(optimizer).__name__} is no optimizer of torch.optim: it is not moved "
+                           "to the CPU", "make a plan without an optimizer on the CPU")
     for group in optimizer.param_groups:
         if group.get("capturable"):
             raise StowageError("an optimizer that is capturable runs on the GPU alone",

@@ -7,6 +7,7 @@
 #     --output FOLDER  where logs and results are written (gpu-results)
 # kernels      gpu_tests: every kernel, operator, small plans and the traps; gpu-runs.md
 # plans        validate_on_cuda.sh: plans of shipped models
+# applied      bench/apply/on_gpu.py: plans for PyTorch, carried out; applied.json
 # moves        bench/moves: what moving tensors costs PyTorch; moves.json
 # tuning       bench/ground_truth/fine_tuning.py, of the cases with a word of $STOWAGE_CASES; tuning.json
 # precisions   bench/ground_truth/measure.py: every model in 16 bits; precisions.json
@@ -16,7 +17,7 @@
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit 2
 seconds=480 build=$PWD/build output=$PWD/gpu-results
-all=(kernels plans moves tuning precisions optimizers capped)
+all=(kernels plans applied moves tuning precisions optimizers capped)
 parts=("${all[@]}")
 while (($#)); do
   case $1 in
@@ -48,6 +49,10 @@ kernels() {
   timeout 150 "$build/tests/gpu_tests" --document "$output/gpu-runs.md"
 }
 plans() { timeout 120 bash tests/gpu/validate_on_cuda.sh "$build/stowage"; }
+applied() {
+  PYTHONPATH=$PWD/python "$python" bench/apply/on_gpu.py --stowage "$build/stowage" \
+    --stop-after "$(($(stop_after 25) < 200 ? $(stop_after 25) : 200))" -o "$output/applied.json"
+}
 moves() { (cd bench/moves && timeout 100 "$python" costs.py -o "$output/moves.json"); }
 measured() { # NAME OPTION...
   local name=$1

@@ -1,7 +1,8 @@
 """The rows of what autograd keeps for backward.
 
 A tensor of the first pass has a row of its own, with its key (plans/saved_names.py), its layout, and the
-nodes between which it is only kept: [origin, storage, role, layout, key, packed_after, unpacked_before].
+nodes between which it is only kept: [origin, storage, role, layout, key, packed_after, unpacked_before,
+held_until].
 Of the others, which later passes save, equal rows [origin, storage, role] stand once.
 """
 
@@ -25,7 +26,7 @@ def saved_rows(assembly: Assembly) -> list[list[Any]]:
         if place_and_layout:  # else it is of a storage that is none of the step's
             place, layout = place_and_layout
             rows.append([origin_of(assembly, records[0]), place, records[0].role, layout, named[0].key,
-                         named[0].packed_after, named[0].unpacked_before])
+                         named[0].packed_after, named[0].unpacked_before, named[0].held_until])
     others = [(origin_of(assembly, record), assembly.local[record.storage], record.role)
               for record in assembly.step.saved
               if record.named is None and record.storage in assembly.local]

@@ -136,6 +136,15 @@ class Rows(unittest.TestCase):
         self.assertEqual(keys(document), ["0#0", "0#1", "1#0", "2#0", "2#1", "#0"])
         self.assertTrue(any(len(row) == 3 for row in document["step"]["saved"]))
 
+    def test_a_name_that_a_file_cannot_hold_makes_no_key(self) -> None:
+        for name in ("m" * 5000, "a\x1b"):
+            model = nn.Sequential()
+            model.add_module(name, nn.Linear(8, 8))
+            model.add_module("last", nn.Tanh())
+            document = recorded(model)
+            self.assertEqual(keys(document), ["last#0"])
+            self.assertEqual([row[2] for row in document["step"]["saved"] if len(row) == 3], ["mat1"])
+
     def test_two_models_have_prefixes(self) -> None:
         first, second = small(), small()
 

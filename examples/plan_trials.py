@@ -58,7 +58,7 @@ def pretend(plan: stowage.Plan, build: Build, step: Step, options: argparse.Name
 
     found = stowage.rehearse(build_step, plan)
     passes = plan.micro_batches
-    planned = passes * plan.offloaded_bytes(options.batch // passes)
+    planned = passes * plan.offloaded_bytes(options.batch // passes) + plan.update_bytes
     print(f"moved to the host {found.bytes_out} bytes a step, and back {found.bytes_back}; "
           f"planned {planned}")
     print(f"tensors that fell back: {found.fell_back}" + (

@@ -8,6 +8,7 @@
 
 #include "answers/question/shell_word.hpp"
 #include "answers/subject/way_in.hpp"
+#include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
 
@@ -16,6 +17,11 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t looked_at = 4096;
+
+constexpr std::string_view ways_of_pytorch_plan =
+    "in the training script stowage.apply carries it out and stowage.verify compares a step with "
+    "it "
+    "(docs/apply.md)";
 
 struct Signature {
   std::string_view bytes;
@@ -139,6 +145,7 @@ std::optional<Diagnostic> named_as_another(const SourceText& source) {
 StowageFile stowage_file(std::string_view text) {
   text = text.substr(0, looked_at);
   if (has_key(text, "stowage_plan")) return StowageFile::plan;
+  if (is_pytorch_plan(text)) return StowageFile::pytorch_plan;
   if (has_key(text, "model") || has_key(text, "layers")) return StowageFile::none;
   if (has_key(text, "nvml_total") || has_key(text, "compute_capability")) return StowageFile::card;
   if (has_key(text, "pinned_limit")) return StowageFile::host;
@@ -180,6 +187,8 @@ std::optional<Diagnostic> not_a_model(const SourceText& source) {
     case StowageFile::plan:
       return mistake("a plan",
                      fmt::format("stowage validate {} checks it", shell_word(source.name)));
+    case StowageFile::pytorch_plan:
+      return mistake("a plan for PyTorch", std::string(ways_of_pytorch_plan));
     case StowageFile::card:
       return mistake("a card's file",
                      fmt::format("`gpu` {} takes it, beside a model", shell_word(source.name)));
@@ -199,7 +208,14 @@ std::optional<Diagnostic> not_a_model(const SourceText& source) {
 }
 
 std::optional<Diagnostic> not_a_plan(const SourceText& source) {
-  if (stowage_file(source.text) == StowageFile::plan) return std::nullopt;
+  const StowageFile found = stowage_file(source.text);
+  if (found == StowageFile::plan) return std::nullopt;
+  if (found == StowageFile::pytorch_plan) {
+    return Diagnostic{
+        .message = fmt::format("'{}' is a plan for PyTorch, and no executor of ours runs it",
+                               name_of(source)),
+        .hint = std::string(ways_of_pytorch_plan)};
+  }
   const auto kind = foreign_kind(source.text);
   const std::string_view text = std::string_view(source.text).substr(0, looked_at);
   const bool is_model = !kind && (has_key(text, "model") || has_key(text, "layers"));

@@ -9,8 +9,8 @@
 
 namespace stowage {
 
-/// A description's other readings: a plan, a card's file, a host's.
-enum class StowageFile { none, plan, card, host };
+/// A description's other readings: a plan of either kind, a card's file, a host's.
+enum class StowageFile { none, plan, pytorch_plan, card, host };
 /// By the keys in the text's first lines.
 [[nodiscard]] StowageFile stowage_file(std::string_view text);
 

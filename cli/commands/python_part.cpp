@@ -29,14 +29,16 @@ std::string python_folder() {
 }  // namespace
 
 std::optional<Diagnostic> python_command(std::span<const std::string> words) {
-  if (words.empty() || words.front() != "record") return std::nullopt;
+  if (words.empty() || (words.front() != "record" && words.front() != "fit")) return std::nullopt;
+  const bool records = words.front() == "record";
   std::string line = "python -m stowage";
   for (const std::string& word : words) line += ' ' + shell_word(word);
   if (words.size() == 1) line += " FILE.py";
-  if (std::ranges::find(words, "-o") == words.end()) line += " -o step.json";
+  if (records && std::ranges::find(words, "-o") == words.end()) line += " -o step.json";
   const std::string folder = python_folder();
   return command_line_error(
-      "'record' is a command of the Python part, which runs your code in your Python",
+      fmt::format("'{}' is a command of the Python part, which runs your code in your Python",
+                  words.front()),
       fmt::format("pip install {}, once; then {}", folder.empty() ? "./python" : shell_word(folder),
                   line));
 }

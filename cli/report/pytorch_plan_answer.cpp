@@ -22,6 +22,14 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+Bytes offloaded_bytes(const PytorchPlan& plan) {
+  Bytes bytes;
+  for (const OffloadedStorage& storage : plan.offload) {
+    bytes += Bytes(storage.bytes.at(plan.batch)) * plan.micro_batches;
+  }
+  return bytes;
+}
+
 /// "keeps 12 storages on the host between forward and backward, 3.1 GiB each way; runs layer1.0 and
 /// 3 more modules again in backward"
 std::string in_words(const PytorchPlan& plan) {
@@ -29,12 +37,15 @@ std::string in_words(const PytorchPlan& plan) {
   if (!plan.offload.empty()) {
     parts.push_back(fmt::format(
         "keeps {} of saved tensors on the host between forward and backward, {} each way",
-        counted(plan.offload.size(), "storage"), format_bytes(plan.totals.to_host)));
+        counted(plan.offload.size(), "storage"), format_bytes(offloaded_bytes(plan))));
   }
   if (!plan.checkpoint.empty()) {
     const std::size_t more = plan.checkpoint.size() - 1;
     parts.push_back(fmt::format("runs {}{} again in backward", plan.checkpoint.front(),
                                 more > 0 ? " and " + counted(more, "more module") : ""));
+  }
+  if (plan.optimizer_on_cpu) {
+    parts.emplace_back("updates on the CPU, with the optimizer's state there");
   }
   if (plan.micro_batches > 1) {
     parts.push_back(fmt::format("takes the batch in {} parts of {}, whose gradients add up",
@@ -79,6 +90,7 @@ Json json_of(const PytorchProposal& proposal) {
                       {"changes_training", proposal.changes_training},
                       {"offloaded_storages", static_cast<std::int64_t>(plan.offload.size())},
                       {"checkpoint", words_json(plan.checkpoint)},
+                      {"optimizer_on_cpu", plan.optimizer_on_cpu},
                       {"in_words", in_words(plan)},
                       {"remarks", words_json(proposal.remarks)}};
 }
@@ -199,7 +211,7 @@ void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& repo
     report.say(fmt::format("  the training loop takes {} batches of {} for each update",
                            plan.micro_batches, plan.batch));
   }
-  if (plan.offload.empty() && plan.checkpoint.empty()) return;
+  if (plan.offload.empty() && plan.checkpoint.empty() && !plan.optimizer_on_cpu) return;
   if (!plan.names_are_recorded) {
     report.say(
         "  its names are the description's: stowage.apply needs a plan of a recorded step "

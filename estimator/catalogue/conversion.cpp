@@ -110,6 +110,13 @@ AttributeSpec type_attribute(std::string_view doc, std::optional<AttributeValue>
       .choices = {"float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"}};
 }
 
+AttributeSpec cast_type_attribute() {
+  AttributeSpec spec =
+      type_attribute("the result's format; model: that of the model's parameters", std::nullopt);
+  spec.choices.push_back("model");
+  return spec;
+}
+
 AttributeSpec constant_type_attribute() {
   AttributeSpec spec = type_attribute(
       "its format; float32 means the model's own, lower autocast's where there is one",
@@ -137,7 +144,7 @@ OperatorRow rows::identity() {
 OperatorRow rows::cast() {
   return {.name = "cast",
           .doc = "the same values in another format",
-          .attributes = {type_attribute("the result's format", std::nullopt)},
+          .attributes = {cast_type_attribute()},
           .infer = infer_cast,
           .lowering = {.stowage = {forward_cast, backward_cast}}};
 }

@@ -273,8 +273,10 @@ class ModelBuilder {
       if (is_floating_point(parameter.type)) parameter.type = format;
     }
     const bool promotes = row.promotes_with_parameters && !inference.parameters.empty();
-    if (!row.makes_floats && !promotes) return;
-    const bool lower = op.attributes.has("dtype") && op.attributes.text("dtype") == "lower";
+    const std::string_view asked =
+        op.attributes.has("dtype") ? std::string_view(op.attributes.text("dtype")) : "";
+    if (!row.makes_floats && !promotes && asked != "model") return;
+    const bool lower = asked == "lower";
     for (TensorType& output : inference.outputs) {
       if (!is_floating_point(output.type)) continue;
       output.type = promotes ? promoted(output, {inference.parameters[0].shape, format})

@@ -9,8 +9,8 @@
 
 namespace stowage {
 
-/// Call keep() once for each node of the step, in order, and insert() for others at the places
-/// where they belong.
+/// Call keep() or drop() once for each node of the step, in order, and insert() for others at the
+/// places where they belong.
 class NodeInsertion {
  public:
   NodeInsertion() = default;
@@ -26,6 +26,8 @@ class NodeInsertion {
     nodes_.push_back(std::move(node));
     return nodes_.back();
   }
+  /// Leaves the original step's next node out: what refers to it refers to the one that follows.
+  void drop() { place_.push_back(NodeId::of(nodes_.size())); }
   KernelNode& insert(KernelNode node) {
     nodes_.push_back(std::move(node));
     return nodes_.back();
@@ -37,7 +39,7 @@ class NodeInsertion {
   [[nodiscard]] NodeId last_id() const { return NodeId::of(nodes_.size() - 1); }
 
   /// Replaces the step's nodes by these, and updates everything in the step that refers to a node
-  /// by number. Precondition: keep() was called for all of the step's nodes.
+  /// by number. Precondition: keep() or drop() was called for all of the step's nodes.
   void put_into(StepGraph& step) &&;
 
  private:

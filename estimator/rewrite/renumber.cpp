@@ -75,6 +75,30 @@ void move_storages(StepGraph& step, const std::vector<StorageId>& place) {
   });
 }
 
+void drop_storages(StepGraph& step, const std::vector<bool>& gone) {
+  std::vector<StorageId> place(step.storages.size());
+  std::vector<Storage> left;
+  left.reserve(step.storages.size());
+  ScriptHolds holds;
+  for (std::size_t s = 0; s < step.storages.size(); ++s) {
+    if (gone[s]) continue;
+    place[s] = StorageId::of(left.size());
+    left.push_back(std::move(step.storages[s]));
+    if (const ScriptHold& hold = step.script_holds.of(StorageId::of(s)); hold != ScriptHold()) {
+      holds.set(place[s], hold);
+    }
+  }
+  step.storages = std::move(left);
+  step.script_holds = std::move(holds);
+  std::erase_if(step.saved, [&](const SavedTensor& saved) { return gone[saved.storage.index()]; });
+  for (TensorView& gradient : step.gradients) {
+    if (gradient.storage.valid() && gone[gradient.storage.index()]) gradient = {};
+  }
+  for_each_storage_id(step, [&](StorageId& id) {
+    if (id.valid()) id = place[id.index()];
+  });
+}
+
 void join_storages(StepGraph& step, const std::vector<StorageId>& into) {
   std::vector<StorageId> before;  // by storage, and one past the last: how many are left before it
   before.reserve(into.size() + 1);

@@ -19,6 +19,11 @@ void renumber_convolutions(StepGraph& step);
 /// micro-batch's storages are not changed.
 void move_storages(StepGraph& step, const std::vector<StorageId>& place);
 
+/// Takes storages out of the step. Precondition: no node, input, loss, output or variable has one
+/// of the `gone`; saved tensors and gradients of them go too. The bounds of the micro-batch's
+/// storages are not changed.
+void drop_storages(StepGraph& step, const std::vector<bool>& gone);
+
 /// Merges storages. `into`: for each storage itself, or a remaining one, whose name and properties
 /// are kept. The remaining storages keep their order and get consecutive numbers.
 void join_storages(StepGraph& step, const std::vector<StorageId>& into);

@@ -9,10 +9,15 @@
 #include "estimator/check/batch_search.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/saved_on_host.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 
 namespace stowage {
 
 namespace {
+
+SharedStep shared_step(StepGraph&& graph) {
+  return std::make_shared<const StepGraph>(std::move(graph));
+}
 
 Result<SharedStep> with_modules_run_again(const SharedStep& step,
                                           const std::vector<ModuleRegion>& modules) {
@@ -22,9 +27,7 @@ Result<SharedStep> with_modules_run_again(const SharedStep& step,
   for (const ModuleRegion& module : modules) regions.push_back(module.region);
   std::ranges::sort(regions, {},
                     [](const CheckpointRegion& region) { return region.operators.front(); });
-  return with_checkpoints(*step, regions).map([](StepGraph&& graph) {
-    return std::make_shared<const StepGraph>(std::move(graph));
-  });
+  return with_checkpoints(*step, regions).map(shared_step);
 }
 
 }  // namespace
@@ -32,19 +35,23 @@ Result<SharedStep> with_modules_run_again(const SharedStep& step,
 bool fits_safely(const CheckReport& report) { return report.fits && report.run.settles(); }
 
 Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& workspaces,
-                               const std::vector<ModuleRegion>& modules,
-                               std::int64_t micro_batches) {
-  const auto batch = micro_batch_of(request.plan.batch, micro_batches);
+                               const HookedChanges& changes) {
+  const auto batch = micro_batch_of(request.plan.batch, changes.micro_batches);
   if (!batch) {
-    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally", micro_batches,
-                               request.plan.batch.samples));
+    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally",
+                               changes.micro_batches, request.plan.batch.samples));
   }
-  auto graph = with_modules_run_again(request.plan.document.graph, modules);
+  auto graph = with_modules_run_again(request.plan.document.graph, changes.modules);
+  if (graph && changes.updates_on_host) {
+    graph = with_update_on_host(**graph).map(shared_step);
+  }
   if (!graph) return tl::unexpected(std::move(graph.error()));
   auto step = size_step(*std::move(graph), *batch, workspaces);
   if (!step) return tl::unexpected(std::move(step.error()));
-  HookedCase result{.micro_batches = micro_batches, .step = *std::move(step)};
-  for (const ModuleRegion& module : modules) result.modules.push_back(module.module);
+  HookedCase result{.micro_batches = changes.micro_batches,
+                    .updates_on_host = changes.updates_on_host,
+                    .step = *std::move(step)};
+  for (const ModuleRegion& module : changes.modules) result.modules.push_back(module.module);
   return result;
 }
 

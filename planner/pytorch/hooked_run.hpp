@@ -15,19 +15,26 @@ namespace stowage {
 
 using SharedStep = std::shared_ptr<const StepGraph>;
 
-/// One way of running the step: modules that run again, and micro-batches.
+/// One way of running the step: modules that run again, micro-batches, and whose update it is.
 struct HookedCase {
   std::vector<std::string> modules;
   std::int64_t micro_batches = 1;
+  bool updates_on_host = false;
   SizedStep step;  ///< of one micro-batch
 };
 
-/// The step with these modules checkpointed, in so many micro-batches. Errors: with_checkpoints',
-/// size_step's; the batch cannot be shared equally.
+/// What hooked_case makes of the step.
+struct HookedChanges {
+  std::vector<ModuleRegion> modules;  ///< to be checkpointed
+  std::int64_t micro_batches = 1;
+  bool updates_on_host = false;  ///< in one micro-batch alone
+};
+
+/// The step with these changes. Errors: with_checkpoints', with_update_on_host's, size_step's; the
+/// batch cannot be shared equally.
 [[nodiscard]] Result<HookedCase> hooked_case(const PytorchRequest& request,
                                              WorkspaceSource& workspaces,
-                                             const std::vector<ModuleRegion>& modules,
-                                             std::int64_t micro_batches);
+                                             const HookedChanges& changes);
 
 /// Whether it fits a card with usual_margin() less, since the simulated allocator may be a little
 /// low, and comes to ask the driver for nothing. Memory that the allocator has cached may be given

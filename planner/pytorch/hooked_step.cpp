@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <tuple>
+
+#include "estimator/rewrite/update_on_host.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 
 namespace stowage {
 
@@ -32,48 +36,110 @@ std::vector<StepPoint> points_of(const std::vector<OffloadDecision>& decisions) 
   return points;
 }
 
-/// The host's memory: a tensor has it from its copy's begin to the step's end, where it is given
+class Streams {
+ public:
+  Streams(const SizedStep& step, const Rates& rates, const std::vector<OffloadDecision>& decisions,
+          double host_update_seconds)
+      : step_(step),
+        rates_(rates),
+        decisions_(decisions),
+        host_update_seconds_(host_update_seconds),
+        there_(decisions.size()),
+        back_(decisions.size()) {}
+
+  void reach(const StepPoint& point) {
+    const std::size_t i = point.decision;
+    const Bytes bytes = step_.bytes(decisions_[i].stay.storage);
+    switch (point.kind) {
+      case StepPoint::Kind::copy_begins:
+        there_[i] = download(bytes);
+        break;
+      case StepPoint::Kind::let_go:
+        wait(there_[i]);
+        break;
+      case StepPoint::Kind::fetched:
+        back_[i] = upload(bytes);
+        break;
+      case StepPoint::Kind::needed:
+        wait(back_[i]);
+        break;
+    }
+  }
+
+  void run(NodeId id) {
+    const KernelNode& node = step_.graph->node(id);
+    if (node.kernel == Kernel::foreign && kernel_name(node) == offload_kernel) {
+      return take_gradient(step_.bytes(node.reads.front().storage));
+    }
+    if (node.kernel == Kernel::foreign && kernel_name(node) == fetch_kernel) {
+      if (!is_updated_) {
+        uploads_ = std::max({uploads_, now_, downloads_}) + host_update_seconds_;
+        is_updated_ = true;
+      }
+      wait(upload(step_.bytes(node.writes.front().storage)));
+      return;
+    }
+    const double seconds = gpu_seconds(rates_, step_, id);
+    now_ += seconds;
+    busy_ += seconds;
+  }
+
+  [[nodiscard]] double now() const { return now_; }
+  [[nodiscard]] double busy() const { return busy_; }
+
+ private:
+  void wait(double until) { now_ = std::max(now_, until); }
+  double download(Bytes bytes) {
+    return downloads_ = std::max(now_, downloads_) + d2h_seconds(rates_, bytes);
+  }
+  double upload(Bytes bytes) {
+    return uploads_ = std::max(now_, uploads_) + h2d_seconds(rates_, bytes);
+  }
+
+  void take_gradient(Bytes bytes) {
+    if (in_flight_.size() > gradients_in_flight) {
+      wait(in_flight_.front());
+      in_flight_.pop_front();
+    }
+    in_flight_.push_back(download(bytes));
+  }
+
+  const SizedStep& step_;
+  const Rates& rates_;
+  const std::vector<OffloadDecision>& decisions_;
+  double host_update_seconds_;
+  std::vector<double> there_, back_;  // by decision: when its copy is done
+  std::deque<double> in_flight_;      // when the gradients' copies are done
+  double now_ = 0, busy_ = 0, downloads_ = 0, uploads_ = 0;
+  bool is_updated_ = false;
+};
+
+/// A tensor has memory of the host's from its copy's begin to the step's end, where it is given
 /// back to the pool.
 Bytes pinned_bytes(const SizedStep& step, const std::vector<OffloadDecision>& decisions) {
   Bytes pinned;
   for (const OffloadDecision& decision : decisions) pinned += step.bytes(decision.stay.storage);
+  for (const HostBuffer& buffer : step.graph->host_buffers) {
+    if (buffer.pinned) pinned += Bytes(buffer.bytes);
+  }
   return pinned;
 }
 
 }  // namespace
 
 HookedStep hooked_step(const SizedStep& step, const Rates& rates,
-                       const std::vector<OffloadDecision>& decisions, std::size_t calls) {
+                       const std::vector<OffloadDecision>& decisions, std::size_t calls,
+                       double host_update_seconds) {
   const std::vector<StepPoint> points = points_of(decisions);
-  std::vector<double> there(decisions.size()), back(decisions.size());  // when a copy is done
-  double now = 0, downloads = 0, uploads = 0;
-  HookedStep result{.pinned = pinned_bytes(step, decisions)};
+  Streams streams(step, rates, decisions, host_update_seconds);
   auto point = points.begin();
   for (std::size_t n = 0; n < step.graph->nodes.size(); ++n) {
-    for (; point != points.end() && point->before == n; ++point) {
-      const std::size_t i = point->decision;
-      const Bytes bytes = step.bytes(decisions[i].stay.storage);
-      switch (point->kind) {
-        case StepPoint::Kind::copy_begins:
-          downloads = there[i] = std::max(now, downloads) + d2h_seconds(rates, bytes);
-          break;
-        case StepPoint::Kind::let_go:
-          now = std::max(now, there[i]);
-          break;
-        case StepPoint::Kind::fetched:
-          uploads = back[i] = std::max(now, uploads) + h2d_seconds(rates, bytes);
-          break;
-        case StepPoint::Kind::needed:
-          now = std::max(now, back[i]);
-          break;
-      }
-    }
-    const double seconds = gpu_seconds(rates, step, NodeId::of(n));
-    now += seconds;
-    result.busy_seconds += seconds;
+    for (; point != points.end() && point->before == n; ++point) streams.reach(*point);
+    streams.run(NodeId::of(n));
   }
-  result.seconds = std::max(now, hook_seconds * static_cast<double>(calls));
-  return result;
+  return {.seconds = std::max(streams.now(), hook_seconds * static_cast<double>(calls)),
+          .busy_seconds = streams.busy(),
+          .pinned = pinned_bytes(step, decisions)};
 }
 
 }  // namespace stowage

@@ -65,10 +65,11 @@ struct PytorchPlan {
   std::int64_t saved = 0;  ///< calls of the hook in a step, with all modules as they are
   std::vector<OffloadedStorage> offload;
   std::vector<std::string> checkpoint;  ///< modules' paths
+  bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come
   PytorchTotals totals;
 
   [[nodiscard]] bool changes_nothing() const {
-    return offload.empty() && checkpoint.empty() && micro_batches == 1;
+    return offload.empty() && checkpoint.empty() && micro_batches == 1 && !optimizer_on_cpu;
   }
   bool operator==(const PytorchPlan&) const = default;
 };

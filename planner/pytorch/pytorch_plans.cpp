@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "estimator/document/step_hash.hpp"
+#include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/rewritten_steps.hpp"
 #include "planner/pytorch/hooked_run.hpp"
@@ -38,7 +39,7 @@ class PytorchSearch {
 
   Result<std::vector<PytorchProposal>> run() {
     if (auto mistake = unplanned()) return failure(*std::move(mistake));
-    auto whole = hooked_case(request_, workspaces_, {}, 1);
+    auto whole = hooked_case(request_, workspaces_, {});
     if (!whole) return tl::unexpected(whole.error());
     whole_ = std::move(whole->step);
     CheckReport report = check(whole_, request_.plan.card, request_.process);
@@ -53,6 +54,7 @@ class PytorchSearch {
     });
     search_shares();
     search_parts();
+    search_host_updates();
     if (proposals_.empty()) return failure(nothing_fits());
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
       return std::tuple(proposal.changes_training, proposal.plan.totals.step_seconds);
@@ -104,19 +106,40 @@ class PytorchSearch {
   }
 
   void try_modules(std::size_t count) {
-    auto of = hooked_case(request_, workspaces_, first_regions(count), 1);
-    if (!of) return;
-    std::string name = count == 0 ? "offload"
-                       : count == regions_.size()
-                           ? "checkpoint-all"
-                           : fmt::format("checkpoint-{}-of-{}", count, regions_.size());
-    if (count > 0 && try_as_it_is(name, *of)) return;
-    OffloadSearch search = search_offload(request_, workspaces_, options_, *of, name);
+    const auto of = hooked_case(request_, workspaces_, {.modules = first_regions(count)});
+    const std::string name = count == 0 ? "offload"
+                             : count == regions_.size()
+                                 ? "checkpoint-all"
+                                 : fmt::format("checkpoint-{}-of-{}", count, regions_.size());
+    if (of && !(count > 0 && try_as_it_is(name, *of))) try_offload(name, *of);
+  }
+
+  /// Whether it fits with the fewest bytes on the host.
+  bool try_offload(const std::string& name, const HookedCase& of) {
+    OffloadSearch search = search_offload(request_, workspaces_, options_, of, name);
     if (search.found) {
-      add(std::move(name), *of, search.found->decisions, search.bounds,
-          std::move(search.found->report));
-    } else if (search.least_missing > Bytes()) {
+      add(name, of, search.found->decisions, search.bounds, std::move(search.found->report));
+      return true;
+    }
+    if (search.least_missing > Bytes()) {
       least_missing_ = std::min(least_missing_, search.least_missing);
+    }
+    return false;
+  }
+
+  /// The optimizer on the CPU: as it is, then with saved tensors on the host, then with all modules
+  /// run again.
+  void search_host_updates() {
+    if (is_cancelled()) return;
+    for (const bool again : {false, true}) {
+      if (again && regions_.empty()) return;
+      const auto of = hooked_case(
+          request_, workspaces_,
+          {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
+      if (!of) return;
+      const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
+      if (try_as_it_is(name, *of)) return;
+      if (try_offload(again ? name : "cpu-optimizer-offload", *of) && again) return;
     }
   }
 
@@ -135,7 +158,8 @@ class PytorchSearch {
 
   bool try_parts(const std::vector<ModuleRegion>& modules, std::int64_t parts,
                  std::string_view ending) {
-    const auto of = hooked_case(request_, workspaces_, modules, parts);
+    const auto of =
+        hooked_case(request_, workspaces_, {.modules = modules, .micro_batches = parts});
     return of && try_as_it_is(fmt::format("micro-batch-{}{}", parts, ending), *of);
   }
 
@@ -158,15 +182,20 @@ class PytorchSearch {
   void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
            const std::optional<PlanTotals>& bounds, CheckReport report) {
     PytorchPlan plan = described(of, report);
+    PytorchTotals& totals = plan.totals;
     for (const OffloadDecision& decision : decisions) {
       plan.offload.push_back(decision.storage);
-      plan.totals.to_host += of.step.bytes(decision.stay.storage) * of.micro_batches;
+      totals.to_host += of.step.bytes(decision.stay.storage) * of.micro_batches;
     }
-    plan.totals.from_host = plan.totals.to_host;
-    set_seconds(of, decisions, plan.totals);
+    totals.from_host = totals.to_host;
+    const auto [gradients, parameters] = copies_of_update(of.step);
+    totals.to_host += gradients;
+    totals.from_host += parameters;
+    set_seconds(of, decisions, totals);
+    totals.pcie_lower_bound = gradients + parameters;
     if (bounds) {
-      plan.totals.pcie_lower_bound = bounds->pcie_lower_bound;
-      plan.totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
+      totals.pcie_lower_bound += bounds->pcie_lower_bound;
+      totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
     }
     PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
     if (of.micro_batches > 1 && changes_training_in_parts(*of.step.graph)) {
@@ -179,10 +208,25 @@ class PytorchSearch {
     proposals_.push_back(std::move(proposal));
   }
 
+  /// The copies of an update on the host: what it moves there, and back.
+  [[nodiscard]] static std::pair<Bytes, Bytes> copies_of_update(const SizedStep& step) {
+    std::pair<Bytes, Bytes> copies;
+    for (const KernelNode& node : step.graph->nodes) {
+      if (node.kernel != Kernel::foreign) continue;
+      if (kernel_name(node) == offload_kernel) {
+        copies.first += step.bytes(node.reads.front().storage);
+      } else if (kernel_name(node) == fetch_kernel) {
+        copies.second += step.bytes(node.writes.front().storage);
+      }
+    }
+    return copies;
+  }
+
   void set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
                    PytorchTotals& totals) const {
     const auto calls = decisions.empty() ? 0 : of.step.graph->saved.size();
-    const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls);
+    const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls,
+                                          of.updates_on_host ? host_update_seconds() : 0);
     const HookedStep plain = hooked_step(whole_, rates_, {}, 0);
     const double update = update_seconds(of.step);
     const auto parts = static_cast<double>(of.micro_batches);
@@ -197,6 +241,16 @@ class PytorchSearch {
 
   [[nodiscard]] static bool is_second_run(const KernelNode& node) {
     return node.phase == Phase::backward && node.name.find(".recomputed") != std::string::npos;
+  }
+
+  /// Of the step's own updates, on the CPU.
+  [[nodiscard]] double host_update_seconds() const {
+    double seconds = 0;
+    for (std::size_t n = 0; n < whole_.graph->nodes.size(); ++n) {
+      if (whole_.graph->nodes[n].phase != Phase::update) continue;
+      seconds += cpu_seconds(rates_, whole_, NodeId::of(n));
+    }
+    return seconds;
   }
 
   [[nodiscard]] double update_seconds(const SizedStep& step) const {
@@ -222,7 +276,8 @@ class PytorchSearch {
                      .available = report.available_bytes,
                      .pytorch = to_string(request_.process.stack.pytorch),
                      .saved = std::ssize(document.graph->saved),
-                     .checkpoint = of.modules};
+                     .checkpoint = of.modules,
+                     .optimizer_on_cpu = of.updates_on_host};
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();
     plan.totals.device_bytes = report.device_bytes;

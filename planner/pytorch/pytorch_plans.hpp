@@ -5,6 +5,9 @@
 //   checkpoint-K-of-N   modules run again in backward; what is left over is offloaded
 //   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
 //                       -checkpoint: and all modules run again
+//   cpu-optimizer       updates and the optimizer's state on the CPU; with -offload and -checkpoint
+//   as
+//                       above
 //
 // Each is found on the cut: with everything but saved tensors kept on the GPU, the same problem,
 // the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's allocator is

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "estimator/document/fields.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
@@ -62,9 +63,15 @@ class PytorchPlanReader {
       refuse(names, "'names' is \"recorded\" or \"described\"");
     }
     plan_.names_are_recorded = whose == "recorded";
-    plan_.batch = integer_of(members_.required("batch"), "'batch'", 1, largest_batch);
+    const JsonValue whole = members_.required("batch");
+    plan_.batch = integer_of(whole, "'batch'", 1, largest_batch);
     plan_.micro_batches =
         integer_of(members_.required("micro_batches"), "'micro_batches'", 1, largest_batch);
+    if (plan_.batch % plan_.micro_batches != 0) {
+      refuse(whole, fmt::format("{} micro-batches cannot share a batch of {} equally",
+                                plan_.micro_batches, plan_.batch));
+    }
+    plan_.batch /= plan_.micro_batches;
     plan_.precision = text_of(members_.required("precision"), "'precision'");
     plan_.optimizer = text_of(members_.required("optimizer"), "'optimizer'");
     plan_.step_hash = text_of(members_.required("step"), "'step'");
@@ -79,7 +86,12 @@ class PytorchPlanReader {
     read_offload(members_.required("offload"));
     read_checkpoint(members_.required("checkpoint"));
     if (const auto optimizer = members_.find("optimizer_on_cpu")) {
-      refuse(*optimizer, "this program reads plans that leave the optimizer on the GPU");
+      Members members(*optimizer, "'optimizer_on_cpu'");
+      constexpr auto in_flight = static_cast<std::int64_t>(gradients_in_flight);
+      (void)integer_of(members.required("gradients_in_flight"), "'gradients_in_flight'", in_flight,
+                       in_flight);
+      members.finish();
+      plan_.optimizer_on_cpu = true;
     }
     read_totals(members_.required("totals"));
     members_.finish();
@@ -187,6 +199,8 @@ class PytorchPlanReader {
 
 bool is_pytorch_plan(std::string_view text) {
   const std::string_view beginning = text.substr(0, 4096);
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || beginning[first] != '{') return false;
   return beginning.find(fmt::format("\"{}\"", pytorch_plan_format)) != std::string_view::npos;
 }
 

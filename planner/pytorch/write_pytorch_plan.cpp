@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "estimator/document/step_text.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
@@ -32,7 +33,7 @@ class PytorchPlanWriter {
         json_text(fmt::format("stowage {}", plan_.stowage_version)));
     put(text_, "\"model\": {}, \"names\": {}, \"batch\": {}, \"micro_batches\": {},\n",
         json_text(plan_.model), json_text(plan_.names_are_recorded ? "recorded" : "described"),
-        plan_.batch, plan_.micro_batches);
+        plan_.batch * plan_.micro_batches, plan_.micro_batches);
     put(text_, "\"precision\": {}, \"optimizer\": {}, \"step\": {},\n", json_text(plan_.precision),
         json_text(plan_.optimizer), json_text(plan_.step_hash));
     put(text_, "\"gpu\": {{\"name\": {}, \"available_bytes\": {}}}, \"pytorch\": {},\n",
@@ -44,7 +45,12 @@ class PytorchPlanWriter {
     put_list(text_, plan_.checkpoint.size(), [&](std::size_t i) {
       put(text_, "\n{{\"module\": {}}}", json_text(plan_.checkpoint[i]));
     });
-    put(text_, ",\n\"optimizer_on_cpu\": null,\n");
+    put(text_, ",\n\"optimizer_on_cpu\": ");
+    if (plan_.optimizer_on_cpu) {
+      put(text_, "{{\"gradients_in_flight\": {}}},\n", gradients_in_flight);
+    } else {
+      put(text_, "null,\n");
+    }
     totals(plan_.totals);
     put(text_, "}}\n");
     return fmt::to_string(text_);

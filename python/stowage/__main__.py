@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "record": "stowage.command_line.record",
+    "fit": "stowage.command_line.fit",
     "export": "stowage.export.command",
 }
 

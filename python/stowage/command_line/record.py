@@ -49,12 +49,17 @@ capability_of.__name__ = "compute capability"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file; -: stdout")
+    add_source_options(parser)
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """What is recorded, and how: SOURCE and its options."""
     from stowage.options import IMPLEMENTATIONS, OPTIMIZERS, PRECISIONS
 
     parser.add_argument("source", metavar="SOURCE",
                         help="torchvision:NAME, timm:NAME, transformers:NAME, FILE.py:FUNCTION, or a "
                              "script FILE.py with @stowage.step")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the step file; -: stdout")
     parser.add_argument("--batch", type=positive, metavar="N",
                         help=f"samples of a batch (default: the source's own, else {DEFAULT_BATCH})")
     parser.add_argument("--seq", type=positive, metavar="N", help="tokens of a sequence")
@@ -121,27 +126,36 @@ def record_script_step(options: argparse.Namespace) -> RecordedStep:
                          options.own_arguments)
 
 
-def run(options: argparse.Namespace) -> int:
+def recorded_step(options: argparse.Namespace) -> RecordedStep:
+    """The step of what the options of add_source_options name. Raises StowageError."""
     from stowage.sources import is_script
     from stowage.sources.source import import_library
 
-    started = time.monotonic()
-    output = "/dev/stdout" if options.output == "-" else options.output
-    check_place(output)
     import_library("torch")
     try:
         record = record_script_step if is_script(options.source) else record_model_source
-        recorded = record(options)
+        return record(options)
     except StowageError:
         raise
     except Exception as error:
         raise user_code_error(error, options.source) from error
-    recorded.save(output)
-    document = recorded.document
+
+
+def print_warnings(recorded: RecordedStep) -> None:
     for warning in recorded.warnings_with_hints():
         print(f"warning: {warning['message']}", file=sys.stderr)
         if warning.get("hint"):
             print(f"  {warning['hint']}", file=sys.stderr)
+
+
+def run(options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    output = "/dev/stdout" if options.output == "-" else options.output
+    check_place(output)
+    recorded = recorded_step(options)
+    recorded.save(output)
+    document = recorded.document
+    print_warnings(recorded)
     is_stdout = descriptor_of(output) == STDOUT
     print(f"{printable_line(options.output)}: {document['model']} at batch {document['batch']}, "
           f"{len(document['step']['nodes'])} kernels, {time.monotonic() - started:.1f} s",

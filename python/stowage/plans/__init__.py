@@ -8,6 +8,7 @@ out.
     stash.py         a storage on its way to the host and back
     streams.py       copies beside the computation
     host_pool.py     pinned host memory
+    host_updates.py  the optimizer on the CPU
     checkpoint.py    modules that run again in backward
     events.py        what was done, in order
     applied.py       all of it, applied to a model

@@ -16,6 +16,7 @@ import torch
 from stowage.errors import StowageError
 from stowage.plans.checkpoint import CheckpointedModules, check_checkpointable
 from stowage.plans.events import Events
+from stowage.plans.host_updates import HostUpdates
 from stowage.plans.offload import Offloading
 from stowage.plans.plan_file import Plan, PlanLike, read_plan
 from stowage.plans.saved_names import path_of_key
@@ -54,6 +55,9 @@ class Applied:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.modules.watched())
             stack.enter_context(self.checkpoints.watched())
+            if plan.gradients_in_flight is not None:
+                stack.enter_context(updates_of(plan, plan.gradients_in_flight, optimizers,
+                                               self.events).at_work())
             for optimizer in optimizers:
                 stack.callback(optimizer.register_step_post_hook(self.after_step).remove)
             HOOKS.add(self)
@@ -176,6 +180,14 @@ class ThreadHooks(threading.local):
 
 
 HOOKS = ThreadHooks()
+
+
+def updates_of(plan: Plan, in_flight: int, optimizers: list[torch.optim.Optimizer],
+               events: Events) -> HostUpdates:
+    if not optimizers:
+        raise StowageError(f"{plan.source} updates on the CPU, and apply got no optimizer",
+                           "stowage.apply(model, optimizer, plan)")
+    return HostUpdates(optimizers, in_flight, events)
 
 
 def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 
+OUT, BACK = ("start", "gradient"), ("fetch", "parameter")
+
+
 @dataclasses.dataclass(frozen=True)
 class Event:
     """`what` is "pass" (one begins), "pack", "start", "release", "unpack" or "fetch"; `key` that of the
-    call, or of the call that starts the storage; `bytes` those of the storage."""
+    call, or of the call that starts the storage; `bytes` those of the storage. "gradient": one goes to
+    the host; "parameter": an updated one comes back."""
 
     what: str
     key: str
@@ -23,9 +27,9 @@ class Events:
         self.watchers: list[list[Event]] = []
 
     def note(self, what: str, key: str, size: int = 0) -> None:
-        if what == "start":
+        if what in OUT:
             self.bytes_out += size
-        elif what == "fetch":
+        elif what in BACK:
             self.bytes_back += size
         elif what == "pass":
             self.passes += 1

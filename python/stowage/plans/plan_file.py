@@ -64,6 +64,8 @@ class Plan:
     first_keys: tuple[str, ...] = ()  # of the first of them
     peak_allocated: int | None = None  # bytes
     peak_reserved: int | None = None  # bytes
+    gradients_in_flight: int | None = None  # of an optimizer on the CPU; None: it stays on the device
+    update_bytes: int = 0  # that such an optimizer moves to the host each step, and back
     source: str = "the plan"  # the file's name
 
     @property
@@ -173,14 +175,15 @@ class PlanReader:
             self.refuse("version", f"{printable_line(repr(content.get('version'))[:40])} is unknown; "
                         f"this stowage reads version {VERSION}")
         self.check_names()
-        if content.get("optimizer_on_cpu") is not None:
-            self.refuse("optimizer_on_cpu", "an optimizer on the CPU is not carried out yet",
-                        "make the plan without it")
+        optimizer = self.optional(content, "optimizer_on_cpu", "", dict, "object")
+        in_flight = None if optimizer is None else self.number(
+            self.entry(optimizer, "gradients_in_flight", "optimizer_on_cpu", int, "number"),
+            "optimizer_on_cpu.gradients_in_flight", 1)
         passes = self.optional(content, "passes", "", dict, "object") or {}
         totals = self.optional(content, "totals", "", dict, "object") or {}
         offload = self.each("offload", self.offload)
         self.check_keys(offload)
-        return Plan(
+        plan = Plan(
             model=self.text(content, "model", ""), offload=tuple(offload),
             checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
             batch=self.optional_number(content, "batch", "", 1),
@@ -189,7 +192,13 @@ class PlanReader:
             first_keys=self.first_keys(passes),
             peak_allocated=self.optional_number(totals, "peak_allocated_bytes", "totals"),
             peak_reserved=self.optional_number(totals, "peak_reserved_bytes", "totals"),
+            gradients_in_flight=in_flight,
             source=self.name)
+        moved = self.optional_number(totals, "to_host_bytes", "totals")
+        if in_flight is None or moved is None or plan.micro_batch is None:
+            return plan
+        offloaded = plan.micro_batches * plan.offloaded_bytes(plan.micro_batch)
+        return dataclasses.replace(plan, update_bytes=max(0, moved - offloaded))
 
     def check_names(self) -> None:
         names = self.text(self.content, "names", "")

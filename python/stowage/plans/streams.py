@@ -22,12 +22,14 @@ import torch
 
 
 class Copies(Protocol):
-    """Both directions. Tensors are of bytes and one-dimensional. What `out` and `back` return besides is
-    for `wait`, which lets the stream that computes now wait for the copy's end."""
+    """Both directions; `back` allocates, `into` does not. Tensors of `back` are of bytes and
+    one-dimensional. What the copies return besides is for `wait`, which lets the stream that computes now wait for the copy's end."""
 
     def out(self, source: torch.Tensor, buffer: torch.Tensor) -> Any: ...
 
     def back(self, buffer: torch.Tensor) -> tuple[torch.Tensor, Any]: ...
+
+    def into(self, buffer: torch.Tensor, target: torch.Tensor) -> Any: ...
 
     def wait(self, copy: Any) -> None: ...
 
@@ -40,6 +42,9 @@ class PlainCopies:
 
     def back(self, buffer: torch.Tensor) -> tuple[torch.Tensor, None]:
         return buffer.clone(), None
+
+    def into(self, buffer: torch.Tensor, target: torch.Tensor) -> None:
+        target.copy_(buffer)
 
     def wait(self, copy: None) -> None:
         del copy
@@ -59,6 +64,9 @@ class StreamCopies:
     def back(self, buffer: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event]:
         target = torch.empty(buffer.shape, dtype=torch.uint8, device=self.device)
         return target, self.copy(self.back_stream, target, buffer)
+
+    def into(self, buffer: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
+        return self.copy(self.back_stream, target, buffer)
 
     def copy(self, stream: torch.cuda.Stream, target: torch.Tensor,
              source: torch.Tensor) -> torch.cuda.Event:

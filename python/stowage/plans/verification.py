@@ -14,7 +14,7 @@ import torch
 
 from stowage.errors import StowageError
 from stowage.plans.applied import HOOKS, Applied
-from stowage.plans.events import Event
+from stowage.plans.events import BACK, OUT, Event
 from stowage.plans.plan_file import Offload, PlanLike, read_plan
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class Verification:
         passes = passes_of(self.events)
         self.passes = len(passes)
         self.saved = sum(event.what == "pack" for event in passes[0]) if passes else 0
-        self.bytes_out = sum(event.bytes for event in self.events if event.what == "start")
-        self.bytes_back = sum(event.bytes for event in self.events if event.what == "fetch")
+        self.bytes_out = sum(event.bytes for event in self.events if event.what in OUT)
+        self.bytes_back = sum(event.bytes for event in self.events if event.what in BACK)
         if kind is not None:
             return
         self.difference = self.first_difference(passes)

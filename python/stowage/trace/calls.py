@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 LEFT_OUT = {"device", "layout", "pin_memory", "generator", "non_blocking"}
 
 
+def is_on_device(value: Any) -> bool:
+    """Whether it is a tensor with memory on the device. A stand-in for one that is elsewhere
+    (plans/host_updates.py) says so itself."""
+    return (isinstance(value, torch.Tensor) and value.device.type == "cuda" and
+            not getattr(value, "lies_elsewhere", False))
+
+
 class Signature:
     """What the schema says of an operator; made once an operator."""
 
@@ -44,7 +51,7 @@ class Call:
         if value is None or name in LEFT_OUT:
             return
         if isinstance(value, torch.Tensor):
-            if value.device.type == "cuda":
+            if is_on_device(value):
                 self.tensors.append((name, value))
                 self.names.append(name)
         elif isinstance(value, (list, tuple)) and any(
@@ -56,7 +63,7 @@ class Call:
                 self.attributes[name] = plain
 
     def add_list(self, name: str, values: Sequence[Any]) -> None:
-        kept = [v for v in values if isinstance(v, torch.Tensor) and v.device.type == "cuda"]
+        kept = [value for value in values if is_on_device(value)]
         if kept:
             self.tensors.extend((name, tensor) for tensor in kept)
             self.names.append(f"{name}:{len(kept)}")

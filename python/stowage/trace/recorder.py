@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
 from stowage.errors import StowageError
-from stowage.trace.calls import Call, Signature, flops_of
+from stowage.trace.calls import Call, Signature, flops_of, is_on_device
 from stowage.trace.engine import (
     adds_bias_of_linear,
     called_by_engine,
@@ -180,7 +180,7 @@ class Recorder(TorchDispatchMode):
         here = Moment(self.step.index, len(self.step.nodes))
         # An undefined result counts: places are the schema's.
         for position, tensor in enumerate(tree_iter(result)):
-            if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
+            if is_on_device(tensor):
                 writes.append(self.view_of(tensor, here))
                 positions.append(str(position))
         written = self.written_arguments(signature, call)

@@ -58,6 +58,26 @@ TEST_CASE("every shipped model loads without a warning") {
   }
 }
 
+TEST_CASE("every shipped model loads in every precision, and what it computes has that format") {
+  for (const std::string& name : model_names(shipped_models_directory)) {
+    CAPTURE(name);
+    for (const std::string_view word : precision_names()) {
+      CAPTURE(word);
+      const Precision precision = parse_precision(word).value();
+      // PyTorch refuses binary_cross_entropy under autocast too.
+      if (name == "dcgan-discriminator" && autocast_type(precision)) continue;
+      const ModelGraph model = load_shipped(name, {.precision = precision});
+      if (name != "stable-diffusion-unet" || precision != Precision::fp16) continue;
+      // The sines of the time step are of float32, and what they are added to is not.
+      for (const Operator& op : model.operators) {
+        if (op.row->name != "add") continue;
+        CAPTURE(op.name);
+        CHECK(model.tensor(op.outputs[0]).type.type == DataType::float16);
+      }
+    }
+  }
+}
+
 TEST_CASE("every shipped model is a step of both kernel sets, in training and inference") {
   for (const std::string& name : model_names(shipped_models_directory)) {
     CAPTURE(name);

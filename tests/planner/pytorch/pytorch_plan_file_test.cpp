@@ -23,7 +23,8 @@ PytorchPlan small_plan() {
                    .available = 11_GiB,
                    .pytorch = "2.15",
                    .saved = 7,
-                   .checkpoint = {"h.0", "h.1"}};
+                   .checkpoint = {"h.0", "h.1"},
+                   .optimizer_on_cpu = true};
   plan.offload.push_back(
       {.saved = {{"conv1#0", DataType::float32, {batch_symbol, Affine(3, 2), 7, Affine(-5, 1)}},
                  {"conv2#1", DataType::bfloat16, {}}},
@@ -84,11 +85,13 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
   CHECK(refusal("\"start\": \"conv2#1\"", "\"start\": \"bn#2\"") ==
         "'bn#2' is none of the storage's own saved tensors");
   CHECK(refusal("\"key\": \"conv2#1\"", "\"key\": \"conv1#0\"") == "'conv1#0' is in two storages");
+  CHECK(refusal("\"batch\": 16", "\"batch\": 15") ==
+        "2 micro-batches cannot share a batch of 15 equally");
   CHECK(refusal("\"bfloat16\"", "\"float13\"") == "no dtype is called 'float13'");
   CHECK(refusal("\"2*batch+3\"", "\"2*batch+\"") ==
         "a dimension is a number, \"batch\" or as \"2*batch+1\"");
-  CHECK(refusal("\"optimizer_on_cpu\": null", "\"optimizer_on_cpu\": {}") ==
-        "this program reads plans that leave the optimizer on the GPU");
+  CHECK(refusal("\"gradients_in_flight\": 2", "\"gradients_in_flight\": 3") ==
+        "'gradients_in_flight' must be an integer from 2 to 2, not the number 3");
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

@@ -1,0 +1,248 @@
+"""The optimizer on the CPU: the same losses, gradients and parameters, whatever the loop does."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+import stowage
+from stowage.errors import StowageError
+from stowage.plans.host_updates import HostGradient
+
+Loop = Callable[[nn.Module, torch.optim.Optimizer], list[torch.Tensor]]
+
+
+def plan_file(folder: str, **changes: Any) -> str:
+    content = {"format": "stowage-pytorch-plan", "version": 1, "model": "net", "names": "recorded",
+               "batch": 8, "micro_batches": 1, "offload": [], "checkpoint": [],
+               "optimizer_on_cpu": {"gradients_in_flight": 2}, **changes}
+    path = folder + "/plan.json"
+    with open(path, "w") as file:
+        json.dump(content, file)
+    return path
+
+
+# As in applied_case.py: the engine's first backward has to be one on the pretended device.
+stowage.record(nn.Linear(1, 1), torch.zeros(2, 1), loss=torch.mean)
+
+
+def network() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 4))
+
+
+def loss_of(model: nn.Module, seed: int) -> torch.Tensor:
+    torch.manual_seed(seed)
+    output: torch.Tensor = model(torch.randn(8, 8))
+    return output.square().mean()
+
+
+class HostUpdatesCase(unittest.TestCase):
+    def setUp(self) -> None:
+        self.path = plan_file(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def trained(self, loop: Loop, optimizer: Callable[..., torch.optim.Optimizer], planned: bool,
+                **options: Any) -> tuple[list[torch.Tensor], Any, torch.optim.Optimizer]:
+        """(what the loop saw and the parameters in the end, the Applied, the optimizer)"""
+        torch.manual_seed(0)
+        model = network()
+        steps = optimizer(model.parameters(), **options)
+        applied = stowage.apply(model, steps, self.path) if planned else None
+        seen = loop(model, steps)
+        if applied is not None:
+            applied.remove()
+        return [*seen, *(one.detach().clone() for one in model.parameters()),
+                *(one.grad.clone() for one in model.parameters() if one.grad is not None)], applied, steps
+
+    def same(self, loop: Loop, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW,
+             **options: Any) -> Any:
+        options = {"lr": 0.1, **options}
+        plain, _, _ = self.trained(loop, optimizer, False, **options)
+        planned, applied, steps = self.trained(loop, optimizer, True, **options)
+        self.assertEqual(len(plain), len(planned))
+        for ours, theirs in zip(planned, plain):
+            self.assertIs(type(ours), torch.Tensor)
+            self.assertTrue(torch.equal(ours, theirs))
+        return applied
+
+
+def usual(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    losses = []
+    for number in range(3):
+        optimizer.zero_grad()
+        loss = loss_of(model, number)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+class SameBits(HostUpdatesCase):
+    def test_of_every_usual_optimizer(self) -> None:
+        for optimizer, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {}),
+                                   (torch.optim.Adam, {"amsgrad": True}), (torch.optim.RMSprop, {}),
+                                   (torch.optim.Adagrad, {}), (torch.optim.AdamW, {"foreach": True})):
+            with self.subTest(optimizer=optimizer.__name__, **options):
+                self.same(usual, optimizer, **options)
+
+    def test_what_moves_is_counted(self) -> None:
+        applied = self.same(usual)
+        size = 4 * sum(one.numel() for one in network().parameters())
+        self.assertEqual((applied.bytes_out, applied.bytes_back), (3 * size, 3 * size))
+
+    def test_gradients_that_add_up(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            for _ in range(2):
+                optimizer.zero_grad()
+                for part in range(3):
+                    (loss_of(model, part) / 3).backward()
+                optimizer.step()
+            return []
+
+        self.same(loop)
+
+    def test_gradients_that_nobody_drops(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            for number in range(3):
+                loss_of(model, number).backward()
+                optimizer.step()
+            return []
+
+        self.same(loop)
+
+    def test_gradients_that_the_model_drops_or_zeroes(self) -> None:
+        for dropped in (True, False):
+            def loop(model: nn.Module, optimizer: torch.optim.Optimizer, dropped: bool = dropped
+                     ) -> list[torch.Tensor]:
+                for number in range(3):
+                    model.zero_grad(set_to_none=dropped)
+                    loss_of(model, number).backward()
+                    optimizer.step()
+                return []
+
+            self.same(loop)
+
+    def test_gradients_that_the_optimizer_zeroes(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            for number in range(3):
+                optimizer.zero_grad(set_to_none=False)
+                loss_of(model, number).backward()
+                optimizer.step()
+            return []
+
+        self.same(loop)
+
+    def test_a_parameter_without_a_gradient_is_not_updated(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            for _ in range(2):
+                optimizer.zero_grad()
+                model[0](torch.ones(2, 8)).square().mean().backward()
+                optimizer.step()
+            return []
+
+        self.same(loop)
+
+    def test_a_schedule_of_the_learning_rate(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+            for number in range(3):
+                optimizer.zero_grad()
+                loss_of(model, number).backward()
+                optimizer.step()
+                schedule.step()
+            return []
+
+        self.same(loop)
+
+    def test_a_state_that_is_saved_and_loaded(self) -> None:
+        def loop(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+            usual(model, optimizer)
+            kept = copy.deepcopy(optimizer.state_dict())
+            seen = [value.clone() for state in kept["state"].values() for value in state.values()]
+            usual(model, optimizer)
+            optimizer.load_state_dict(kept)
+            return [*seen, *usual(model, optimizer)]
+
+        self.same(loop)
+
+    def test_a_plan_that_comes_and_goes_between_steps(self) -> None:
+        torch.manual_seed(0)
+        plain = network()
+        without = torch.optim.AdamW(plain.parameters(), lr=0.1)
+        for _ in range(3):
+            usual(plain, without)
+        torch.manual_seed(0)
+        model = network()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        usual(model, optimizer)
+        with stowage.apply(model, optimizer, self.path):
+            usual(model, optimizer)
+        self.assertIs(optimizer.param_groups[0]["params"][0], model[0].weight)
+        usual(model, optimizer)
+        for ours, theirs in zip(model.parameters(), plain.parameters()):
+            self.assertTrue(torch.equal(ours, theirs))
+
+
+class Gradients(HostUpdatesCase):
+    def test_a_gradient_leaves_the_device(self) -> None:
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with stowage.apply(model, optimizer, self.path):
+            loss_of(model, 0).backward()
+            self.assertIsInstance(model[0].weight.grad, HostGradient)
+            self.assertEqual(model[0].weight.grad.shape, model[0].weight.shape)
+        self.assertIs(type(model[0].weight.grad), torch.Tensor)
+
+    def test_clipping_is_refused_and_not_skipped(self) -> None:
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with stowage.apply(model, optimizer, self.path):
+            loss_of(model, 0).backward()
+            with self.assertRaisesRegex(StowageError, "uses a gradient, which lies on the host"):
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    def test_an_optimizer_is_asked_for(self) -> None:
+        with self.assertRaisesRegex(StowageError, "updates on the CPU, and apply got no optimizer"):
+            stowage.apply(network(), None, self.path)
+
+    def test_an_optimizer_of_others_is_refused(self) -> None:
+        class Own(torch.optim.Optimizer):
+            def step(self, closure: Any = None) -> None:
+                del closure
+
+        model = network()
+        with self.assertRaisesRegex(StowageError, "Own is no optimizer of torch.optim"):
+            stowage.apply(model, Own(model.parameters(), {}), self.path)
+        self.assertIsNone(torch._C._autograd._top_saved_tensors_default_hooks(True))
+
+
+class Pretended(HostUpdatesCase):
+    def test_the_device_has_no_state_and_few_gradients(self) -> None:
+        def build() -> tuple[Any, Any, Callable[[], torch.Tensor]]:
+            model = nn.Sequential(*(nn.Linear(256, 256, bias=False) for _ in range(8))).cuda()
+            optimizer = torch.optim.AdamW(model.parameters())
+
+            def step() -> torch.Tensor:
+                optimizer.zero_grad()
+                loss = model(torch.zeros(4, 256, device="cuda")).mean()
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            return model, optimizer, step
+
+        size = 4 * 256 * 256
+        found = stowage.rehearse(build, self.path)
+        self.assertEqual((found.bytes_out, found.bytes_back), (8 * size, 8 * size))
+        self.assertLess(found.peak_bytes, (8 + 3.5) * size)
+        self.assertGreater(stowage.rehearse(build, None).peak_bytes, 4 * 8 * size)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-
 OUT, BACK = ("start", "gradient"), ("fetch", "parameter")
 
 

@@ -7,21 +7,22 @@ its own, which are copied back.
 
 A gradient's memory is let go when two more have come, once the device has waited for its copy. In its
 place `.grad` has a stand-in, which tells whether it was set to None since: the next gradient is taken as
-the first one then, and is added to the one on the host otherwise. Whatever else is done with the stand-in
-(clipping by the norm of all) is refused: the numbers are on the host.
+the first one then, and is added to the one on the host otherwise. For whatever else is done with the
+stand-in (clipping by the norm of all) the values come back to the device, for as long as that takes.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from stowage.errors import StowageError
+from stowage.errors import PlanWarning, StowageError
 from stowage.plans.host_pool import PinnedMemory, rounded
 from stowage.plans.streams import copies_for
 
@@ -42,7 +43,6 @@ class HostGradient(torch.Tensor):
     owner: HostParameter
     lies_elsewhere = True
 
-    @staticmethod
     def __new__(cls, owner: HostParameter) -> HostGradient:
         like = owner.parameter
         made: HostGradient = torch.Tensor._make_wrapper_subclass(
@@ -50,7 +50,7 @@ class HostGradient(torch.Tensor):
         made.owner = owner
         return made
 
-    def __repr__(self) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:
         return f"HostGradient({tuple(self.shape)})"
 
     @classmethod
@@ -66,8 +66,29 @@ class HostGradient(torch.Tensor):
             return arguments[0] if operator is aten.zero_.default else None
         if operator in cls.LOOKS:
             return cls(found[0].owner)
-        raise StowageError(f"{operator} uses a gradient, which lies on the host under this plan",
-                           "make the plan of a step that does so too: its update stays on the GPU")
+        return with_values(operator, arguments, options or {}, found)
+
+
+def with_values(operator: Any, arguments: Any, options: Any, found: Sequence[HostGradient]) -> Any:
+    """The operator on the gradients' values, brought to the device for it; what it writes goes back."""
+    owners = {id(one.owner): one.owner for one in found}
+    updates = found[0].owner.updates
+    updates.say_once(f"{operator} uses gradients, which lie on the host: they come back for it")
+    updates.wait_on_host()
+    values = {key: owner.gradient.to(owner.parameter.device, copy=True) for key, owner in owners.items()}
+
+    def value_of(one: Any) -> Any:
+        return values[id(one.owner)] if isinstance(one, HostGradient) else one
+
+    result = operator(*pytree.tree_map(value_of, arguments), **pytree.tree_map(value_of, options))
+    written = [argument.name for argument in operator._schema.arguments
+               if argument.alias_info is not None and argument.alias_info.is_write]
+    given = dict(zip((argument.name for argument in operator._schema.arguments), arguments))
+    for one in pytree.tree_leaves([{**given, **options}.get(name) for name in written]):
+        if isinstance(one, HostGradient):
+            one.owner.gradient.copy_(values[id(one.owner)])
+    stand_ins = {id(values[id(one.owner)]): one for one in found}
+    return pytree.tree_map(lambda one: stand_ins.get(id(one), one), result)
 
 
 class HostParameter:
@@ -95,8 +116,8 @@ class HostParameter:
             return
         if gradient.layout is not torch.strided or type(gradient) is not torch.Tensor:
             if not self.updates.is_pretended(gradient):
-                raise StowageError(f"a gradient of {tuple(gradient.shape)} is sparse or of a subclass: an "
-                                   "update on the CPU takes plain ones", "make a plan without it")
+                raise StowageError(f"a gradient of {tuple(gradient.shape)} is sparse or of a subclass: "
+                                   "an update on the CPU takes plain ones", "make a plan without it")
         self.arrive(gradient, is_first=True)
         parameter.grad = HostGradient(self)
 
@@ -106,9 +127,9 @@ class HostParameter:
 
 
 class HostUpdates:
-    """Takes the parameters of the optimizers over, until `restore`. `in_flight`: so many gradients may lie
-    on the device while they are copied. Raises StowageError for an optimizer that cannot run on the
-    CPU."""
+    """Takes the parameters of the optimizers over, until `restore`. `in_flight`: so many gradients may
+    lie on the device while they are copied. Raises StowageError for an optimizer that cannot run on
+    the CPU."""
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer], in_flight: int,
                  events: Events) -> None:
@@ -120,6 +141,7 @@ class HostUpdates:
         self.device = parameters[0].device if parameters else torch.device("cpu")
         self.copies = copies_for(self.device)
         self.leaving: collections.deque[tuple[torch.Tensor, Any]] = collections.deque()
+        self.has_said = False
         self.last_out: Any = None
         self.last_back: Any = None
         self.memory = HostMemory(parameters, self.device)
@@ -148,6 +170,11 @@ class HostUpdates:
                 stack.callback(optimizer.register_step_post_hook(self.after_step).remove)
             yield
 
+    def say_once(self, what: str) -> None:
+        if not self.has_said:
+            self.has_said = True
+            warnings.warn(f"{what}. Further such uses are not reported", PlanWarning, stacklevel=3)
+
     def copy_out(self, host: HostParameter, gradient: torch.Tensor) -> None:
         if len(self.leaving) >= self.in_flight:
             self.copies.wait(self.leaving.popleft()[1])
@@ -171,7 +198,6 @@ class HostUpdates:
         if self.last_back is not None and hasattr(self.last_back, "synchronize"):
             self.last_back.synchronize()  # the CPU writes to what was copied from
 
-    @torch.no_grad()
     def after_step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         for group in optimizer.param_groups:
             for master in group["params"]:
@@ -220,8 +246,8 @@ class HostMemory:
 
 def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
     if not type(optimizer).__module__.startswith("torch.optim"):
-        raise StowageError(f"{type(optimizer).__name__} is no optimizer of torch.optim: it is not moved to "
-                           "the CPU", "make a plan without an optimizer on the CPU")
+        raise StowageError(f"{type(optimizer).__name__} is no optimizer of torch.optim: it is not moved "
+                           "to the CPU", "make a plan without an optimizer on the CPU")
     for group in optimizer.param_groups:
         if group.get("capturable"):
             raise StowageError("an optimizer that is capturable runs on the GPU alone",

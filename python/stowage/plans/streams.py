@@ -23,7 +23,8 @@ import torch
 
 class Copies(Protocol):
     """Both directions; `back` allocates, `into` does not. Tensors of `back` are of bytes and
-    one-dimensional. What the copies return besides is for `wait`, which lets the stream that computes now wait for the copy's end."""
+    one-dimensional. What the copies return besides is for `wait`, which lets the stream that computes now
+    wait for the copy's end."""
 
     def out(self, source: torch.Tensor, buffer: torch.Tensor) -> Any: ...
 

@@ -379,6 +379,7 @@ class GraphReader {
     call.key = text_of(row.next("key"), "a saved tensor's key");
     call.packed_after = node_id(row.next("packed_after"), -1);
     call.unpacked_before = node_id(row.next("unpacked_before"), -1);
+    if (const auto held = row.next_if_any()) call.held_until = node_id(*held, -1);
     return call;
   }
 

@@ -28,6 +28,7 @@ class GraphWriter {
       if (const auto& call = saved.call) {
         put(text_, ",{},{},{},{}", tables_.layout(call->view), json_text(call->key),
             call->packed_after.value, call->unpacked_before.value);
+        if (call->held_until.valid()) put(text_, ",{}", call->held_until.value);
       }
       put(text_, "]");
     });

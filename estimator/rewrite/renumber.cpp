@@ -19,6 +19,7 @@ void renumber_nodes(StepGraph& step, const std::vector<NodeId>& place) {
     if (!saved.call) continue;
     move(saved.call->packed_after);
     move(saved.call->unpacked_before);
+    move(saved.call->held_until);
   }
 }
 

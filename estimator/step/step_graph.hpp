@@ -132,6 +132,7 @@ struct SavedCall {
   NodeId packed_after;  ///< the last node that had run; none: no node had
   NodeId
       unpacked_before;  ///< the first node that ran after backward asked for it; none: it did not
+  NodeId held_until = {};  ///< the last node during which the script holds it too; none: not known
   bool operator==(const SavedCall&) const = default;
 };
 

@@ -54,22 +54,25 @@ class Decisions {
     const auto own = own_.find(storage);
     if (own == own_.end() || unpacks_.empty()) return std::nullopt;
     const std::size_t start = own->second.back();
-    NodeId needed;
+    NodeId needed, held;
     OffloadDecision decision;
     for (const std::size_t i : own->second) {
       const SavedMoment& moment = moments_[i];
       decision.storage.saved.push_back({moment.key, moment.view.type, moment.view.shape});
+      held = std::max(held, moment.held_until);
       if (!moment.unpacked_before.valid()) continue;
       if (!needed.valid() || moment.unpacked_before < needed) needed = moment.unpacked_before;
     }
     if (!needed.valid() || !moments_[start].packed_after.valid()) return std::nullopt;
+    // What the script holds until backward, PyTorch cannot be made to let go.
+    if (held >= first_unpack()) return std::nullopt;
     decision.storage.bytes = graph_.storage(storage).bytes;
     decision.storage.start = moments_[start].key;
     decision.first_unpack = needed;
     SavedStay& stay = decision.stay;
     stay.storage = storage;
     stay.copied_after = moments_[start].packed_after;
-    set_release(start, swap, decision);
+    set_release(start, swap, held, decision);
     set_fetch(swap, decision);
     if (stay.released_after >= stay.fetched_before) return std::nullopt;
     return decision;
@@ -82,10 +85,12 @@ class Decisions {
   /// The node before which backward asks for the first tensor.
   [[nodiscard]] NodeId first_unpack() const { return unpacked(unpacks_.front()); }
 
-  /// At the first call behind that of `start` that finds the copy done, or when backward begins.
-  void set_release(std::size_t start, const Swap& swap, OffloadDecision& decision) const {
-    const NodeId done =
-        NodeId{std::max(swap.gone - 1, last_forward_[decision.stay.storage.index()].value)};
+  /// At the first call behind that of `start` that finds the copy done and the script's own
+  /// variables and calls without the storage (`held`), or when backward begins.
+  void set_release(std::size_t start, const Swap& swap, NodeId held,
+                   OffloadDecision& decision) const {
+    const NodeId done = NodeId{
+        std::max({swap.gone - 1, last_forward_[decision.stay.storage.index()].value, held.value})};
     for (std::size_t i = start + 1; i < moments_.size(); ++i) {
       const NodeId at = moments_[i].packed_after;
       if (at >= first_unpack()) break;

@@ -57,7 +57,7 @@ class Moments {
     for (const SavedTensor& saved : step_.saved) {
       if (saved.call) {
         moments_.push_back({saved.call->key, saved.call->view, saved.call->packed_after,
-                            saved.call->unpacked_before});
+                            saved.call->unpacked_before, saved.call->held_until});
       } else if (saved.op.valid() && is_call_of_hook(saved.role)) {
         add_lowered(saved);
       }

@@ -16,6 +16,7 @@ struct SavedMoment {
   TensorView view;      ///< how the tensor sees its storage
   NodeId packed_after;  ///< it is saved when this node has run; none: before the first
   NodeId unpacked_before;  ///< backward asks for it before this node; none: it does not
+  NodeId held_until = {};  ///< the script holds it too until this node has run; none: not known
 };
 
 /// Of one micro-batch, in the order of saving. A lowered step has no calls of its own: a tensor

@@ -12,6 +12,8 @@ import json
 import pathlib
 from typing import Any
 
+from step_memory import StepMemory
+
 
 def size_text(size: Any) -> Any:
     """A size of a step file as a plan has it."""
@@ -34,6 +36,10 @@ class Planner:
         first_backward = self.unpacked[0][6] if self.unpacked else len(self.step["nodes"])
         return [index for index, node in enumerate(self.step["nodes"][:first_backward])
                 if storage in (*node[6][::2], *node[7][::2])]
+
+    def held(self, row: list[Any]) -> int:
+        """The last node of forward during which the script holds the tensor itself."""
+        return min(row[7], self.unpacked[0][6] - 1)
 
     def is_written_again(self, storage: int, after: int) -> bool:
         return any(storage in node[7][::2] for node in self.step["nodes"][after + 1:])
@@ -58,7 +64,7 @@ class Planner:
 
     def entry(self, storage: int) -> dict[str, Any]:
         rows = [row for row in self.rows if row[1] == storage]
-        last_use = max(self.forward_uses(storage), default=-1)
+        last_use = max([*self.forward_uses(storage), *(self.held(row) for row in rows)], default=-1)
         start = self.rows.index(rows[-1])
         release = next((row[4] for row in self.rows[start + 1:] if row[5] >= last_use), None)
         own = min(self.unpacked.index(row) for row in rows)
@@ -96,3 +102,28 @@ def planned_bytes(plan: dict[str, Any], batch: int) -> int:
 def write_plan(plan: dict[str, Any], path: str) -> str:
     pathlib.Path(path).write_text(json.dumps(plan))
     return path
+
+
+class PlannedMemory(StepMemory):
+    """Live bytes of each of a recording's nodes under a plan, by the file alone: a storage that leaves
+    lives until the script lets it go and its release is reached, and from its fetch on."""
+
+    def __init__(self, document: dict[str, Any], plan: dict[str, Any], unit: int) -> None:
+        self.planner = Planner(document)
+        self.rows = {row[4]: row for row in self.planner.rows}
+        self.entries = {self.rows[entry["start"]][1]: entry for entry in plan["offload"]}
+        self.numbers = {row[0]: number for number, row in enumerate(document["step"]["storages"])}
+        super().__init__(document, plan["batch"], unit=unit)
+
+    def spans(self, row: list[Any], touches: list[int], first: bool) -> list[tuple[int, int]]:
+        whole = super().spans(row, touches, first)
+        entry = self.entries.get(self.numbers[row[0]])
+        if entry is None:
+            return whole
+        (begin, end), backward = whole[0], self.planner.unpacked[0][6]
+        rows = [self.rows[one["key"]] for one in entry["saved"]]
+        released = self.rows[entry["release"]][5] if entry["release"] else backward - 1
+        held = max(self.planner.held(row) for row in rows)
+        used = max((node for node in touches if node < backward), default=begin)
+        fetched = self.rows[entry["fetch"]] if entry["fetch"] else min(rows, key=lambda row: row[6])
+        return [(begin, max(released, held, used) + 1), (fetched[6], end)]

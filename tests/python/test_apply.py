@@ -80,6 +80,18 @@ class Steps(AppliedCase):
         applied = self.assert_same_training(small, plan, given)
         self.assert_no_fallback(applied, plan, [6, 6, 3])
 
+    def test_a_constant_storage_that_leaves_first_says_nothing_of_the_batch(self) -> None:
+        def build() -> nn.Module:
+            return nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 4))
+
+        plan = plan_of(build(), torch.zeros(4, 8))
+        plan["offload"].sort(key=lambda entry: entry["bytes"][1])
+        self.assertEqual(plan["offload"][0]["bytes"][1], 0)
+        plan["offload"] = [entry for entry in plan["offload"] if not entry["saved"][0]["key"] == "1#0"]
+        del plan["batch"]
+        applied = self.assert_same_training(build, plan, batches())
+        self.assert_no_fallback(applied, plan, [4, 4, 4])
+
     def test_a_longer_last_batch_stays_on_the_device(self) -> None:
         plan = plan_of(small(), torch.zeros(4, 8))
         applied = self.assert_same_training(small, plan, [*batches(2), *batches(1, 9)])

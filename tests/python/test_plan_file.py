@@ -100,8 +100,9 @@ class Reading(unittest.TestCase):
              "names: 'modules': its saved tensors have no names that a script has\n  record the step "
              "(python -m stowage record), and plan that file"),
             (lambda p: p.update(optimizer_on_cpu={}),
-             "optimizer_on_cpu: an optimizer on the CPU is not carried out yet\n"
-             "  make the plan without it"),
+             "optimizer_on_cpu.gradients_in_flight: is missing"),
+            (lambda p: p.update(optimizer_on_cpu={"gradients_in_flight": 0}),
+             "optimizer_on_cpu.gradients_in_flight: 0 is out of range"),
             (lambda p: p.update(model=3), "model: is no text"),
             (lambda p: p.update(model="\x1b"), "model: is a text with control characters"),
             (lambda p: p.update(model="x" * 5000), "model: is a text of over 4096 characters"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import pathlib
 import runpy
+import subprocess
 import sys
 import unittest
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from torch import nn
 
 import stowage
 from command_case import CommandCase
-from planned import Planner, planned_bytes, write_plan
+from planned import PlannedMemory, Planner, planned_bytes, write_plan
 from references import has
 from step_memory import StepMemory
 
@@ -26,7 +28,9 @@ UNIT = 512
 
 
 def deep() -> nn.Sequential:
-    return nn.Sequential(*(part for _ in range(6) for part in (nn.Linear(64, 64), nn.Tanh())))
+    """Blocks within blocks: an argument of the outer one lives until that returns."""
+    return nn.Sequential(*(nn.Sequential(*(part for _ in range(2) for part in (
+        nn.Linear(64, 64), nn.Tanh()))) for _ in range(3)))
 
 
 def mean_square(output: torch.Tensor) -> torch.Tensor:
@@ -50,15 +54,9 @@ def built() -> tuple[Any, Any, Callable[[], Any]]:
 
 class Rehearsals(unittest.TestCase):
     def setUp(self) -> None:
-        self.document = stowage.record(deep(), torch.zeros(256, 64), loss=mean_square).document
+        self.document = self.recorded()
 
-    def plan(self) -> Any:
-        from stowage.plans.plan_file import PlanReader
-
-        self.content = Planner(self.document).plan(least=4096)
-        return PlanReader("the test's plan", self.content).plan()
-
-    def test_without_a_plan_the_peak_is_that_of_the_recording(self) -> None:
+    def recorded(self) -> dict[str, Any]:
         model = deep()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -69,7 +67,15 @@ class Rehearsals(unittest.TestCase):
             optimizer.zero_grad()
             return loss
 
-        self.document = stowage.record(step, torch.zeros(256, 64)).document
+        return stowage.record(step, torch.zeros(256, 64)).document
+
+    def plan(self) -> Any:
+        from stowage.plans.plan_file import PlanReader
+
+        self.content = Planner(self.document).plan(least=4096)
+        return PlanReader("the test's plan", self.content).plan()
+
+    def test_without_a_plan_the_peak_is_that_of_the_recording(self) -> None:
         found = stowage.rehearse(built, None)
         self.assertEqual((found.bytes_out, found.bytes_back, found.fell_back), (0, 0, 0))
         self.assertEqual(found.peak_bytes, StepMemory(self.document, unit=UNIT).peak)
@@ -84,6 +90,11 @@ class Rehearsals(unittest.TestCase):
         result = 256 * 64 * 4
         self.assertLessEqual(found.peak_bytes, unplanned.peak_bytes - 2 * result)
 
+    def test_under_a_plan_the_peak_is_what_the_recording_says_of_it(self) -> None:
+        plan = self.plan()
+        self.assertEqual(stowage.rehearse(built, plan).peak_bytes,
+                         PlannedMemory(self.document, self.content, UNIT).peak)
+
     def test_nothing_is_left(self) -> None:
         stowage.rehearse(built, self.plan())
         self.assertIsNone(torch._C._autograd._top_saved_tensors_default_hooks(True))
@@ -96,6 +107,59 @@ class Rehearsals(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             stowage.rehearse(failing, self.plan())
         self.assertIsNone(torch._C._autograd._top_saved_tensors_default_hooks(True))
+
+
+@unittest.skipUnless(has("torchvision"), "needs torchvision")
+class PlannedByTheProgram(CommandCase):
+    files = {"train.py": """
+        import torch, torchvision, stowage
+
+        def build():
+            torch.manual_seed(0)
+            model = torchvision.models.resnet18(num_classes=10).cuda()
+            return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        @stowage.step
+        def step(model, optimizer, images):
+            optimizer.zero_grad()
+            loss = model(images).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        if __name__ == "__main__":
+            step(*build(), torch.zeros(8, 3, 224, 224).cuda())
+        """}
+
+    def planned(self, *words: str) -> Any:
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        done = subprocess.run(
+            [program, "plan", "s.json", "--for", "pytorch", "--gpu", "rtx3060", "--batch", "256",
+             "--gpu-memory", "5GiB", "-o", "p.json", *words], capture_output=True, text=True, check=False,
+            env={**os.environ, "STOWAGE_NO_CACHE": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        return stowage.read_plan("p.json")
+
+    def test_the_peak_is_within_the_plans(self) -> None:
+        self.record("train.py")
+        script = runpy.run_path("train.py")
+
+        def build() -> tuple[Any, Any, Callable[[], Any]]:
+            model, optimizer = script["build"]()
+            images = torch.zeros(256, 3, 224, 224, device="cuda")
+            return model, optimizer, lambda: script["step"](model, optimizer, images)
+
+        for choice in ("offload", "checkpoint-4-of-8"):
+            with self.subTest(choice=choice):
+                plan = self.planned("--choose", choice)
+                moved = plan.offloaded_bytes(256)
+                self.assertEqual(moved > 0, choice == "offload")
+                found = stowage.rehearse(build, plan)
+                self.assertEqual((found.bytes_out, found.bytes_back, found.first_reason),
+                                 (moved, moved, ""))
+                self.assertLessEqual(found.peak_bytes, plan.peak_allocated)
 
 
 class Examples(CommandCase):
@@ -149,7 +213,7 @@ class Examples(CommandCase):
             loss = mean_square(model(torch.ones(batch, 64, device=device)))
             loss.backward()
             if len(calls) == 4:
-                model[2].bias.grad[3] += 1e-6  # type: ignore[index]
+                model[1][0].bias.grad[3] += 1e-6  # type: ignore[index]
             return loss
 
         def build(device: str) -> tuple[nn.Module, Any]:
@@ -163,7 +227,7 @@ class Examples(CommandCase):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             code = plan_trials.compare(plan, build, step, options)
-        self.assertEqual((code, output.getvalue()), (1, "step 2: the gradient of 2.bias differs\n"))
+        self.assertEqual((code, output.getvalue()), (1, "step 2: the gradient of 1.0.bias differs\n"))
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
             code, _ = self.run_example("train_resnet.py", "--pretend")

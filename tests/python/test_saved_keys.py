@@ -30,7 +30,7 @@ class Rows(unittest.TestCase):
         document = recorded(small())
         step = document["step"]
         self.assertEqual(keys(document), ["0#0", "1#0", "2#0", "2#1"])
-        rows = [[step["storages"][row[1]][0], row[2], *row[5:]] for row in step["saved"]]
+        rows = [[step["storages"][row[1]][0], row[2], *row[5:7]] for row in step["saved"]]
         nodes = [row[0] for row in step["nodes"]]
         self.assertEqual(rows, [
             ["input", "mat1", -1, nodes.index("0.mm")],
@@ -41,6 +41,59 @@ class Rows(unittest.TestCase):
         self.assertEqual(document["shapes"][layouts[1][1]], [[0, 1], 16])
         self.assertEqual(document["shapes"][layouts[3][1]], [16, 4])
         self.assertEqual(document["shapes"][layouts[3][2]], [1, 16])
+
+    def held(self, model: nn.Module, inputs: torch.Tensor | None = None) -> list[tuple[str, str]]:
+        """(key, name of the last node during which something besides autograd holds it)."""
+        document = recorded(model, inputs)
+        nodes = document["step"]["nodes"]
+        return [(row[4], nodes[row[7]][0]) for row in document["step"]["saved"]
+                if document["step"]["storages"][row[1]][2] == "transient"]
+
+    def test_what_the_script_holds_beside_autograd(self) -> None:
+        class Inner(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.part = nn.Linear(16, 16)
+
+            def forward(self, h: torch.Tensor) -> torch.Tensor:
+                return self.part(h.exp()).tanh()
+
+        class Outer(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.inner = nn.Linear(8, 16), Inner()
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return self.inner(self.first(x).sigmoid()).sin()
+
+        # The sigmoid's result is Inner's argument, and lives until Inner returns; exp's is that of `part`
+        # alone. The output is the script's to the end.
+        self.assertEqual(self.held(Outer()), [
+            ("Outer#0", "inner.tanh"), ("inner#0", "inner.part.addmm"),
+            ("inner.part#0", "inner.part.addmm"), ("inner#1", "Outer.sin"), ("Outer#1", "Outer.sin")])
+
+    def test_a_step_that_cannot_let_go_says_nothing_of_it(self) -> None:
+        model, calls = small(), []
+
+        def step(x: torch.Tensor) -> None:
+            calls.append(1)
+            if len(calls) == 5:
+                raise ValueError("the fifth call")
+            model(x).mean().backward()
+
+        document = stowage.record(step, torch.zeros(4, 8)).document
+        self.assertEqual(len(calls), 5)
+        self.assertEqual({row[7] for row in document["step"]["saved"]}, {-1})
+
+    def test_a_fifth_step_with_other_kernels_says_nothing_either(self) -> None:
+        model, calls = small(), []
+
+        def step(x: torch.Tensor) -> None:
+            calls.append(1)
+            (model(x).mean() if len(calls) < 5 else model(x).exp().mean()).backward()
+
+        document = stowage.record(step, torch.zeros(4, 8)).document
+        self.assertEqual({row[7] for row in document["step"]["saved"]}, {-1})
 
     def test_micro_batches_after_the_first_have_rows_without_keys(self) -> None:
         document = recorded(small(), micro_batches=2)
@@ -82,6 +135,15 @@ class Rows(unittest.TestCase):
         document = stowage.record(step, torch.zeros(4, 8)).document
         self.assertEqual(keys(document), ["0#0", "0#1", "1#0", "2#0", "2#1", "#0"])
         self.assertTrue(any(len(row) == 3 for row in document["step"]["saved"]))
+
+    def test_a_name_that_a_file_cannot_hold_makes_no_key(self) -> None:
+        for name in ("m" * 5000, "a\x1b"):
+            model = nn.Sequential()
+            model.add_module(name, nn.Linear(8, 8))
+            model.add_module("last", nn.Tanh())
+            document = recorded(model)
+            self.assertEqual(keys(document), ["last#0"])
+            self.assertEqual([row[2] for row in document["step"]["saved"] if len(row) == 3], ["mat1"])
 
     def test_two_models_have_prefixes(self) -> None:
         first, second = small(), small()

@@ -143,11 +143,11 @@ class Check:
                     "a saved tensor has an origin or a storage that is not there")
             if len(row) == 3:
                 continue
-            _, storage, _, layout, key, packed, unpacked = row
+            _, storage, _, layout, key, *nodes = row
             self.check_view(storage, layout, f"'{key}'")
             require(key not in keys, f"two saved tensors have the key '{key}'")
             keys.add(key)
-            require(all(-1 <= node < len(self.nodes) for node in (packed, unpacked)),
+            require(all(-1 <= node < len(self.nodes) for node in nodes),
                     f"'{key}' names a kernel that is not there")
 
     def check_flags(self) -> None:

@@ -104,7 +104,7 @@ class Applied:
             self.offloading.check_seen(self.seen)
         self.offloading.is_off = True
         self.stack.close()
-        self.offloading.pool = None  # it lives while the graph of a step needs it
+        self.offloading.pools.clear()  # they live while the graph of a step needs them
 
     def __enter__(self) -> Applied:
         return self

@@ -99,7 +99,7 @@ class Offloading:
         self.latest: weakref.ref[Pass] | None = None
         self.begins_anew = True
         self.device = "cpu"
-        self.pool: HostPool | None = None
+        self.pools: dict[bool, HostPool] = {}
         self.copies: dict[torch.device, Copies] = {}
         self.seen: set[int] = set()  # since the optimizer's last step
         self.own_storages: set[int] = set()
@@ -215,7 +215,7 @@ class Offloading:
             self.keep(owner, index, stash,
                       f"{key} lies in a storage that is no whole number of its elements")
             return
-        pool = self.pool_at(owner.batch)
+        pool = self.pool_of(stash.entry, owner.batch)
         buffer = pool.take(index, stash.size)
         if buffer is None:
             self.keep(owner, index, stash, f"{key}: an earlier pass, whose backward has not run, has its "
@@ -226,13 +226,18 @@ class Offloading:
         stash.leave(source, buffer, pool, self.copies_at(stash.device))
         self.events.note("start", key, stash.size)
 
-    def pool_at(self, batch: int | None) -> HostPool:
-        """The host memory, made in the first pass: for its batch, or the plan's where that is larger."""
-        if self.pool is None:
+    def pool_of(self, entry: Offload, batch: int | None) -> HostPool:
+        """The host memory of all entries that follow the batch, or of all that do not, as this one; made
+        in the first pass: for its batch, or the plan's where that is larger. An entry that follows the
+        batch is saved at a known one."""
+        follows = entry.bytes.slope > 0
+        if follows not in self.pools:
             largest = max(batch or 0, self.plan.micro_batch or 0)
             pinned = self.device == "cuda" and not torch._guards.detect_fake_mode()
-            self.pool = HostPool([entry.bytes.at(largest) for entry in self.plan.offload], pinned)
-        return self.pool
+            self.pools[follows] = HostPool([
+                one.bytes.at(largest) if (one.bytes.slope > 0) == follows else 0
+                for one in self.plan.offload], pinned)
+        return self.pools[follows]
 
     def copies_at(self, device: torch.device) -> Copies:
         if device not in self.copies:

@@ -69,7 +69,7 @@ class NodeRecord:
     micro_batch: int = 0
 
 
-NOT_UNPACKED = -1
+NOT_UNPACKED = UNKNOWN = -1
 
 
 @dataclasses.dataclass(eq=False)
@@ -80,6 +80,7 @@ class SavedTensor:
     view: View
     packed_after: int  # the last node that had run; -1: none
     unpacked_before: int = NOT_UNPACKED  # the first node that ran after it was first unpacked
+    held_until: int = UNKNOWN  # the last node during which something besides autograd held its storage
 
 
 @dataclasses.dataclass(eq=False)

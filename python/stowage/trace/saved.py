@@ -22,24 +22,57 @@ if TYPE_CHECKING:
     from stowage.trace.recorder import Recorder
 
 
+class Layout:
+    """How a tensor saw its storage, for a step in which autograd holds none (SavedTensors.lets_go)."""
+
+    __slots__ = ("device", "dtype", "offset", "shape", "size", "storage", "strides")
+
+    def __init__(self, tensor: torch.Tensor, storage: int) -> None:
+        self.storage, self.size, self.device = storage, tensor.untyped_storage().nbytes(), tensor.device
+        self.dtype, self.shape = tensor.dtype, tuple(tensor.shape)
+        self.strides, self.offset = tensor.stride(), tensor.storage_offset()
+
+    def tensor_in(self, storages: dict[int, torch.Tensor]) -> torch.Tensor:
+        """Such a tensor in a new storage, one for all that shared one."""
+        if self.storage not in storages:
+            storages[self.storage] = torch.empty(self.size, dtype=torch.uint8, device=self.device)
+        item = self.dtype.itemsize
+        elements = storages[self.storage][:self.size // item * item].view(self.dtype)
+        return elements.as_strided(self.shape, self.strides, self.offset)
+
+
+def can_stand_in(tensor: torch.Tensor) -> bool:
+    """Whether another tensor of its layout serves as well: not so for a parameter, whose gradient is its
+    own."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    is_own_leaf = tensor.is_leaf and tensor.requires_grad
+    return type(tensor) is FakeTensor and not is_own_leaf and not tensor.is_conj() and not tensor.is_neg()
+
+
 class Packed:
     """What the autograd graph holds in a saved tensor's place."""
 
     __slots__ = ("named", "names", "tensor")
 
-    def __init__(self, tensor: torch.Tensor, names: SavedNames, named: SavedTensor | None) -> None:
+    def __init__(self, tensor: torch.Tensor | Layout, names: SavedNames,
+                 named: SavedTensor | None) -> None:
         self.tensor, self.names, self.named = tensor, names, named
 
 
 class SavedTensors:
-    """Collects for one step what is saved, in the order of saving."""
+    """Collects for one step what is saved, in the order of saving. `lets_go`: autograd holds nothing of
+    it but the layouts, so that a storage dies when the script lets it go; backward gets other storages,
+    whose values fake tensors do not have anyway."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
+        self.lets_go = False
         self.start()
 
     def start(self) -> None:
         self.names = SavedNames()  # of the pass that runs
+        self.stand_ins: dict[int, torch.Tensor] = {}  # by storage, where it lets go
         self.is_first_pass = True
         # Those that wait for the node that reads them.
         self.pending: list[tuple[int, SavedTensor | None]] = []
@@ -62,12 +95,16 @@ class SavedTensors:
             if is_named(tensor, "cuda"):
                 named = self.name(tensor)
             self.saved(storage, named)
+            if self.lets_go and can_stand_in(tensor):
+                return Packed(Layout(tensor, storage), self.names, named)
         return Packed(tensor, self.names, named)
 
     def unpack(self, packed: Packed) -> torch.Tensor:
         packed.names.was_unpacked()
         if packed.named is not None and packed.named.unpacked_before == NOT_UNPACKED:
             packed.named.unpacked_before = len(self.recorder.step.nodes)
+        if isinstance(packed.tensor, Layout):
+            return packed.tensor.tensor_in(self.stand_ins)
         return packed.tensor
 
     def name(self, tensor: torch.Tensor) -> SavedTensor | None:

@@ -8,6 +8,7 @@ sizes grow with the batch.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 DESCRIBED = 1  # the index of the step that the file describes
+LETS_GO = 1000  # and of the one in which autograd holds nothing
 
 
 @dataclasses.dataclass
@@ -49,6 +51,34 @@ def tensors_of(tree: Any) -> list[torch.Tensor]:
 
 def kernels_of(step: StepRecord) -> list[str]:
     return [node.kernel for node in step.nodes]
+
+
+def forward_nodes(step: StepRecord) -> list[str]:
+    """The kernels before the first of backward."""
+    return list(itertools.takewhile(lambda kernel: kernel, (
+        "" if node.phase in ("backward", "update") else node.kernel for node in step.nodes)))
+
+
+def note_held(storages: list[StorageRecord], described: StepRecord,
+              letting_go: StepRecord | None) -> None:
+    """Notes how long the script holds what autograd saves (SavedTensor.held_until), as the other step
+    shows, if it has the same kernels and keys. What lives beyond forward is held to the step's end."""
+    if letting_go is None:
+        return
+    ours = [record for record in described.saved if record.named is not None]
+    theirs = [record for record in letting_go.saved if record.named is not None]
+    forward = forward_nodes(described)
+    if forward != forward_nodes(letting_go) or len(ours) != len(theirs):
+        return
+    for one, other in zip(ours, theirs):
+        assert one.named is not None and other.named is not None
+        if one.named.key != other.named.key:
+            return
+    for one, other in zip(ours, theirs):
+        assert one.named is not None
+        died = storages[other.storage].died
+        is_over = died is not None and died.step == letting_go.index and died.node < len(forward)
+        one.named.held_until = died.node if died is not None and is_over else len(described.nodes) - 1
 
 
 class StepRunner:
@@ -155,6 +185,17 @@ class StepRunner:
         self.note_updates()
         return recorder.finish_step()
 
+    def step_that_lets_go(self, batch: int) -> StepRecord | None:
+        """One step more, in which autograd holds no storage that it saves: those that live on are held by
+        the script. None where it cannot be run so: the recording does without."""
+        self.recorder.saved.lets_go = True
+        try:
+            return self.run_step(LETS_GO, batch, load=True)
+        except Exception:
+            return None
+        finally:
+            self.recorder.saved.lets_go = False
+
     def run(self, batches: Sequence[int]) -> Recording:
         """A Recording: steps 0 and 1 at the first batch, then one at each of the others, up to the first
         that runs other kernels."""
@@ -175,6 +216,7 @@ class StepRunner:
                     raise failure_at(batch, error) from error
                 if batch != batches[0] and kernels_of(steps[-1]) != kernels_of(steps[1]):
                     break  # other kernels fix the batch: the other batches would say no more
+            note_held(self.recorder.storages, steps[DESCRIBED], self.step_that_lets_go(batches[0]))
             compiled = any(type(part).__name__ == "OptimizedModule"
                            for model in self.models.values() for part in model.modules())
             return Recording(self.recorder.storages, steps, parameters, buffers, model_state,

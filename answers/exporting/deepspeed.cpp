@@ -106,7 +106,9 @@ void add_optimizer(const EngineStep& step, SettingsTree& tree) {
   }
 }
 
-std::vector<std::string> uncounted_of(const EngineStep& step) {
+}  // namespace
+
+std::vector<std::string> deepspeed_uncounted(const EngineStep& step) {
   std::vector<std::string> lines;
   const DataParallel& parallel = step.parallel();
   if (parallel.zero == 0 && has_master_weights(step.precision)) {
@@ -127,8 +129,6 @@ std::vector<std::string> uncounted_of(const EngineStep& step) {
   if (parallel.zero > 0) lines.emplace_back("what DeepSpeed takes before the first step");
   return lines;
 }
-
-}  // namespace
 
 SettingsTree deepspeed_tree(const EngineStep& step) {
   using enum Precision;
@@ -167,7 +167,7 @@ Result<EngineFile> deepspeed_file(const EngineStep& step) {
   }
   EngineFile file{.body = json_text(deepspeed_tree(step)),
                   .said = {"batch", "accumulation", "zero", "offload", "precision"},
-                  .uncounted = uncounted_of(step)};
+                  .uncounted = deepspeed_uncounted(step)};
   if (!optimizer_class(step.lowering.optimizer).empty()) {
     file.said.insert(file.said.end(), {"optimizer", "optimizer_implementation"});
     file.remarks.emplace_back(

@@ -193,7 +193,7 @@ std::string named(const StatedSetting& setting) {
 }
 
 std::vector<std::string> unsaid_settings(const EngineStep& step, const EngineFile& file) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = file.unsaid;
   for (const StatedSetting& setting : step.stated) {
     if (std::ranges::find(file.said, setting.field) != file.said.end()) continue;
     const auto place = std::ranges::find(script_places, setting.field, &ScriptPlace::field);

@@ -51,11 +51,13 @@ struct EngineStep {
                                      std::int64_t batch);
 
 struct EngineFile {
-  std::string body;  ///< without a comment on its head
+  std::string body;                    ///< without a comment on its head
+  std::vector<std::string> head = {};  ///< lines of that comment that only this format has
   /// Fields of the settings that the file says, as StatedSetting has them.
   std::vector<std::string_view> said;
-  std::vector<std::string> remarks;    ///< what of a setting the file cannot say
-  std::vector<std::string> uncounted;  ///< what the program does with memory that is not counted
+  std::vector<std::string> unsaid = {};  ///< settings that are listed though no step states them
+  std::vector<std::string> remarks;      ///< what of a setting the file cannot say
+  std::vector<std::string> uncounted;    ///< what the program does with memory that is not counted
 };
 
 /// The settings that the file does not say, a line each: "`checkpoint` all: the script says it,

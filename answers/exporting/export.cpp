@@ -13,6 +13,7 @@
 #include "estimator/base/read_source.hpp"
 #include "estimator/formats/import_model.hpp"
 #include "planner/export/dot.hpp"
+#include "planner/export/plan_text.hpp"
 #include "planner/plan/plan_file.hpp"
 
 namespace stowage {
@@ -43,6 +44,53 @@ ExportAnswer plain_answer(ExportForm form, std::string text) {
   return found;
 }
 
+/// The comment on the file's head: for what it was written, whether that fits, and the lists.
+void add_head(const ExportQuestion& question, const std::string& model, const Card& card,
+              ExportAnswer& found) {
+  found.head = {fmt::format("Written by {} for {} on {}.", question.written_by, model, card.name)};
+  if (const auto verdict = found.verdict()) {
+    const auto [needed, available] = format_apart(verdict->device_bytes, verdict->available_bytes);
+    found.head.push_back(
+        verdict->fits
+            ? fmt::format("It fits: {} of {} available.", needed, available)
+            : fmt::format("It does not fit: {} wanted, {} available.", needed, available));
+  }
+  const auto list = [&](std::string_view title, const std::vector<std::string>& items) {
+    if (items.empty()) return;
+    found.head.emplace_back(title);
+    for (const std::string& item : items) found.head.push_back("  " + item);
+  };
+  list("Counted, and not said by this file:", found.unsaid);
+  list("Beside the file:", found.remarks);
+  list("Not counted:", found.uncounted);
+}
+
+/// The file of a model that was sized, without its head.
+ExportAnswer with_file(const ExportQuestion& question, EngineFile file) {
+  ExportAnswer found = plain_answer(question.form, std::move(file.body));
+  found.unsaid = std::move(file.unsaid);
+  found.remarks = std::move(file.remarks);
+  found.uncounted = std::move(file.uncounted);
+  return found;
+}
+
+Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
+  switch (form) {
+    case ExportForm::dot:
+      return export_dot(plan).map(
+          [](std::string&& text) { return PlanText{.body = std::move(text)}; });
+    case ExportForm::json:
+      return plan_json(plan);
+    case ExportForm::tensorflow:
+      return tensorflow_placement(plan);
+    case ExportForm::accelerate:
+      return device_map(plan);
+    default:
+      break;
+  }
+  return failure(fmt::format("{} takes no plan", row_of(form).name));
+}
+
 Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr source) {
   const ExportFormRow& row = row_of(question.form);
   if (!row.of_plan) {
@@ -53,9 +101,25 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
   }
   const auto plan = read_plan(std::move(source));
   if (!plan) return tl::unexpected(plan.error());
-  auto text = export_dot(*plan);
+  auto text = plan_text(question.form, *plan);
   if (!text) return tl::unexpected(std::move(text.error()));
-  return plain_answer(question.form, *std::move(text));
+  ExportAnswer found = plain_answer(question.form, std::move(text->body));
+  found.of_plan = true;
+  found.remarks = std::move(text->remarks);
+  const GpuBudget& budget = plan->inputs.budget;
+  if (text->gpu_peak && budget.is_limited()) {
+    found.placed = Verdict{.fits = budget.fits(*text->gpu_peak),
+                           .device_bytes = *text->gpu_peak,
+                           .available_bytes = budget.bytes,
+                           .headroom_bytes = budget.bytes - *text->gpu_peak};
+    found.uncounted = {
+        "what the runtime takes beside the tensors: its context, its libraries, what its allocator "
+        "keeps"};
+  }
+  if (question.form == ExportForm::tensorflow) {
+    add_head(question, plan->inputs.model_name, plan->inputs.card, found);
+  }
+  return found;
 }
 
 Result<ExportAnswer> draw_model(const ExportQuestion& question, FoundModel source) {
@@ -81,52 +145,88 @@ Result<EngineFile> write_engine_file(ExportForm form, const EngineStep& step) {
   switch (form) {
     case ExportForm::deepspeed:
       return deepspeed_file(step);
+    case ExportForm::fsdp:
+      return fsdp_file(step);
+    case ExportForm::accelerate:
+      return accelerate_file(step);
+    case ExportForm::torchtitan:
+      return torchtitan_file(step);
+    case ExportForm::megatron:
+      return megatron_file(step);
+    case ExportForm::axolotl:
+      return axolotl_file(step);
+    case ExportForm::trl:
+      return trl_file(step);
     default:
       break;
   }
   return failure(fmt::format("{} has no settings of training", row_of(form).name));
 }
 
-std::vector<std::string> head_of(const ExportQuestion& question, const std::string& model,
-                                 const Verdict& verdict, const Card& card,
-                                 const ExportAnswer& found) {
-  const auto [needed, available] = format_apart(verdict.device_bytes, verdict.available_bytes);
-  std::vector<std::string> lines{
-      fmt::format("Written by {} for {} on {}.", question.written_by, model, card.name),
-      verdict.fits ? fmt::format("It fits: {} of {} available.", needed, available)
-                   : fmt::format("It does not fit: {} wanted, {} available.", needed, available)};
-  const auto list = [&](std::string_view title, const std::vector<std::string>& items) {
-    if (items.empty()) return;
-    lines.emplace_back(title);
-    for (const std::string& item : items) lines.push_back("  " + item);
-  };
-  list("Counted, and not said by this file:", found.unsaid);
-  list("Beside the file:", found.remarks);
-  list("Not counted:", found.uncounted);
-  return lines;
+/// What the program does where the question leaves FSDP's reductions open: accelerate reduces in
+/// the format of the gathered parameters.
+std::optional<DataType> usual_reduction(ExportForm form, const StepDocument& document) {
+  const FullyShard& fsdp = document.graph->settings.parallel.fsdp;
+  const bool by_accelerate = form != ExportForm::torchtitan && form != ExportForm::megatron;
+  if (!by_accelerate || !fsdp.on || fsdp.reduce_type || !has_master_weights(document.precision)) {
+    return std::nullopt;
+  }
+  return float_type(document.precision);
+}
+
+/// Errors: set_up_check's.
+Result<StepSetup> set_up_export(CheckQuestion& check, ExportForm form) {
+  auto setup = set_up_check(check);
+  if (!setup) return setup;
+  const auto reduction = usual_reduction(form, setup->step.document);
+  if (!reduction || setup->step.model == nullptr) return setup;
+  check.step.wishes.parallel.fsdp.reduce_type = reduction;
+  return set_up_check(check);
 }
 
 Result<ExportAnswer> export_step(const ExportQuestion& question) {
   const ExportFormRow& row = row_of(question.form);
-  const CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
-  const auto setup = set_up_check(check);
+  if (question.form == ExportForm::llama_cpp) {
+    return failure(
+        question_error("llama.cpp serves: how long is a context?", "`context_length` N says it"));
+  }
+  CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
+  const auto setup = set_up_export(check, question.form);
   if (!setup) return tl::unexpected(setup.error());
   if (auto served = check_training(row, *setup); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   auto sizes = answer(check, *setup);
   if (!sizes) return tl::unexpected(std::move(sizes.error()));
-  const EngineStep step = engine_step(question.step, setup->step, sizes->batch);
+  const EngineStep step = engine_step(check.step, setup->step, sizes->batch);
   auto file = write_engine_file(question.form, step);
   if (!file) return tl::unexpected(std::move(file.error()));
-  ExportAnswer found;
-  found.form = question.form;
-  found.unsaid = unsaid_settings(step, *file);
-  found.body = std::move(file->body);
-  found.remarks = std::move(file->remarks);
-  found.uncounted = std::move(file->uncounted);
-  found.head = head_of(question, step.model, sizes->verdict(), sizes->card, found);
+  file->unsaid = unsaid_settings(step, *file);
+  const std::vector<std::string> own_head = file->head;
+  ExportAnswer found = with_file(question, *std::move(file));
   found.notes = sizes->notes;
+  const Card card = sizes->card;
+  found.sizes = *std::move(sizes);
+  add_head(question, step.model, card, found);
+  found.head.insert(found.head.end(), own_head.begin(), own_head.end());
+  return found;
+}
+
+Result<ExportAnswer> export_serving(const ExportQuestion& question) {
+  if (question.form != ExportForm::llama_cpp) {
+    return failure(question_error(
+        fmt::format("`context_length` is of serving, and {}'s settings are of training",
+                    row_of(question.form).title),
+        "`to` llama.cpp serves"));
+  }
+  auto sizes = answer(ServingQuestion{question.step, *question.card, *question.serving});
+  if (!sizes) return tl::unexpected(std::move(sizes.error()));
+  auto placed = llama_cpp_file(*sizes, question.step);
+  if (!placed) return tl::unexpected(std::move(placed.error()));
+  ExportAnswer found = with_file(question, std::move(placed->file));
+  found.placed = placed->verdict;
+  found.notes = sizes->notes;
+  add_head(question, sizes->step.model, sizes->card, found);
   found.sizes = *std::move(sizes);
   return found;
 }
@@ -134,6 +234,7 @@ Result<ExportAnswer> export_step(const ExportQuestion& question) {
 }  // namespace
 
 std::optional<Verdict> ExportAnswer::verdict() const {
+  if (placed) return placed;
   if (const auto* check = std::get_if<CheckAnswer>(&sizes)) return check->verdict();
   if (const auto* serving = std::get_if<ServingAnswer>(&sizes)) {
     return verdict_of(serving->deciding().report);
@@ -148,7 +249,7 @@ bool ExportAnswer::fits() const {
 
 std::string whole_text(const ExportAnswer& answer) {
   const std::string_view comment = row_of(answer.form).comment;
-  if (comment.empty()) return answer.body;
+  if (comment.empty() || answer.head.empty()) return answer.body;
   std::string text;
   for (const std::string& line : answer.head) text += fmt::format("{} {}\n", comment, line);
   return text + answer.body;
@@ -166,7 +267,7 @@ Result<ExportAnswer> answer(const ExportQuestion& question) {
                                               question.step.model.source),
                                   "stowage plan makes one"));
   }
-  if (row.is_sized) return export_step(question);
+  if (row.is_sized) return question.serving ? export_serving(question) : export_step(question);
   if (*source) return draw_model(question, {.source = *std::move(source)});
   return find_asked_model(question.step.model).and_then([&](FoundModel&& found) {
     return draw_model(question, std::move(found));

@@ -62,6 +62,7 @@ struct ExportQuestion {
 
 struct ExportAnswer {
   ExportForm form = ExportForm::dot;
+  bool of_plan = false;
   std::vector<std::string> head;  ///< lines of comment, where the file's language has them
   std::string body;               ///< the file without them
   /// Settings that were counted and that the file does not say, a line each.
@@ -69,6 +70,7 @@ struct ExportAnswer {
   std::vector<std::string> remarks;    ///< what else the file cannot say
   std::vector<std::string> uncounted;  ///< what the program does with memory that is not counted
   std::variant<std::monostate, CheckAnswer, ServingAnswer> sizes;
+  std::optional<Verdict> placed;  ///< where only a part of what was sized stays on the GPU
   Diagnostics notes;
 
   [[nodiscard]] std::optional<Verdict> verdict() const;

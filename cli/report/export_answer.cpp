@@ -20,31 +20,36 @@ Json::Array listed(const std::vector<std::string>& lines) {
 }
 
 Json::Object export_json(const ExportAnswer& found) {
-  const ExportFormRow& row = row_of(found.form);
-  Json::Object json{{"form", row.name}, {"text", exported_text(found)}};
-  const CheckReport* report = nullptr;
-  const Card* card = nullptr;
+  Json::Object json{{"form", row_of(found.form).name}, {"text", exported_text(found)}};
+  if (const auto verdict = found.verdict()) {
+    json.emplace_back("fits", verdict->fits);
+    json.emplace_back("device_bytes", verdict->device_bytes);
+    json.emplace_back("available_bytes", verdict->available_bytes);
+    json.emplace_back("headroom_bytes", verdict->headroom_bytes);
+  }
   if (const auto* check = std::get_if<CheckAnswer>(&found.sizes)) {
-    report = &check->report;
-    card = &check->card;
+    json.emplace_back("device", check->card.name);
     json.emplace_back("settings",
                       settings_json(check->step, check->batch, to_string(check->settings.runtime)));
   }
   if (const auto* serving = std::get_if<ServingAnswer>(&found.sizes)) {
-    report = &serving->deciding().report;
-    card = &serving->card;
-  }
-  if (report != nullptr) {
-    json.emplace_back("fits", report->fits);
-    for (auto& member : verdict_json(verdict_of(*report), *card)) {
-      json.push_back(std::move(member));
-    }
-    json.emplace_back("headroom_bytes", report->headroom);
+    json.emplace_back("device", serving->card.name);
+    json.emplace_back("device_bytes_of_all", serving->larger().report.device_bytes);
   }
   json.emplace_back("not_in_the_file", listed(found.unsaid));
   json.emplace_back("beside_the_file", listed(found.remarks));
   json.emplace_back("not_counted", listed(found.uncounted));
   return json;
+}
+
+/// "fits: 3.8 GiB of 11.8 GiB, 7.9 GiB to spare": of what stays on the GPU.
+std::string placed_text(const Verdict& verdict, std::string_view what) {
+  const auto [needed, available] = format_apart(verdict.device_bytes, verdict.available_bytes);
+  return verdict.fits
+             ? fmt::format("fits: {}{} of {} available, {} to spare", needed, what, available,
+                           format_bytes(verdict.headroom_bytes))
+             : fmt::format("does not fit: {}{} wanted, {} available, {} too much", needed, what,
+                           available, format_bytes(Bytes() - verdict.headroom_bytes));
 }
 
 /// What is said beside the file: to the report, or as notes.
@@ -57,6 +62,16 @@ class Beside {
     std::string text = title;
     for (const std::string& line : lines) text += "\n  " + in_options(line);
     say(std::move(text));
+  }
+
+  void placed(const Verdict& verdict, std::string_view what) {
+    std::string text = placed_text(verdict, what);
+    if (as_notes_) {
+      report_.notes.push_back({.severity = verdict.fits ? Severity::note : Severity::warning,
+                               .message = std::move(text)});
+    } else {
+      report_.say(std::move(text), verdict.fits ? Tone::good : Tone::bad);
+    }
   }
 
   void verdict(const CheckReport& sizes, const Card& card, Runtime runtime) {
@@ -104,9 +119,7 @@ RenderedAnswer rendered(const ExportAnswer& found, bool has_file) {
     if (has_file) out.say(describe_step(check->step, check->batch), Tone::heading);
     beside.verdict(check->report, check->card, check->settings.runtime);
   }
-  if (const auto* serving = std::get_if<ServingAnswer>(&found.sizes)) {
-    beside.verdict(serving->deciding().report, serving->card, serving->settings.runtime);
-  }
+  if (found.placed) beside.placed(*found.placed, found.of_plan ? " of tensors" : " on the GPU");
   beside.list("counted, and not said by the file:", found.unsaid);
   beside.list("beside the file:", found.remarks);
   beside.list("not counted:", found.uncounted);

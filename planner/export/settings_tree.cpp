@@ -45,6 +45,26 @@ std::string one_line(const SettingsTree::List& list) {
   return text + ']';
 }
 
+/// An object of plain values in one line: a row of a list.
+std::string one_line(const SettingsTree::Members& members) {
+  std::string text = "{";
+  for (const auto& [name, value] : members) {
+    if (text.size() > 1) text += ", ";
+    const SettingsTree::List* const list = as_list(value);
+    text +=
+        step_text::json_text(name) + ": " + (list ? one_line(*list) : plain_text(value.value()));
+  }
+  return text + '}';
+}
+
+/// Whether it fits a line: no object in it, and no list of lists.
+bool is_short(const SettingsTree::Members& members) {
+  return std::ranges::all_of(members, [](const auto& member) {
+    const SettingsTree::List* const list = as_list(member.second);
+    return list ? is_short(*list) : is_plain(member.second);
+  });
+}
+
 std::string spaces(std::size_t count) { return std::string(count, ' '); }
 
 void put_json(const SettingsTree& tree, std::size_t indentation, std::string& text) {
@@ -67,7 +87,12 @@ void put_json(const SettingsTree& tree, std::size_t indentation, std::string& te
   for (std::size_t i = 0; i < count; ++i) {
     text += spaces(indentation + 2);
     if (members) text += step_text::json_text((*members)[i].first) + ": ";
-    put_json(list ? (*list)[i] : (*members)[i].second, indentation + 2, text);
+    const SettingsTree& part = list ? (*list)[i] : (*members)[i].second;
+    if (const auto* row = as_members(part); list && row && is_short(*row)) {
+      text += one_line(*row);
+    } else {
+      put_json(part, indentation + 2, text);
+    }
     text += i + 1 < count ? ",\n" : "\n";
   }
   text += spaces(indentation) + (list ? "]" : "}");
@@ -139,6 +164,8 @@ void SettingsTree::add(std::string name, SettingsTree value) {
   if (std::holds_alternative<std::monostate>(value_)) value_ = Members{};
   std::get<Members>(value_).emplace_back(std::move(name), std::move(value));
 }
+
+std::string plain_value(const SettingsTree& tree) { return plain_text(tree.value()); }
 
 std::string json_text(const SettingsTree& tree) {
   std::string text;

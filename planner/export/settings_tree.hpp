@@ -44,7 +44,10 @@ class SettingsTree {
   Value value_;
 };
 
-/// Two spaces an indentation, a list of plain values in one line, a newline at the end.
+/// A value that is no list and no object, as all three forms write it.
+[[nodiscard]] std::string plain_value(const SettingsTree& tree);
+/// Two spaces an indentation, lists of plain values, and objects in
+/// a list, in one line, a newline at the end.
 [[nodiscard]] std::string json_text(const SettingsTree& tree);
 /// Block style; a newline at the end. Precondition: the tree is an object.
 [[nodiscard]] std::string yaml_text(const SettingsTree& tree);

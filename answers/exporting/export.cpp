@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "answers/exporting/engine_files.hpp"
+#include "answers/exporting/planned_step.hpp"
 #include "answers/question/question_error.hpp"
 #include "answers/subject/asked_model.hpp"
 #include "answers/subject/file_kind.hpp"
@@ -29,11 +30,7 @@ Result<SourceTextPtr> source_of_plan(const ExportQuestion& question) {
     if (!row.of_plan || row.is_sized) return SourceTextPtr();
     return read_source(argument, FileKind::plan);
   }
-  std::error_code ignored;
-  const bool is_file = std::filesystem::is_regular_file(argument, ignored);
-  if (!is_file || stowage_file(read_file_head(argument).first_bytes) != StowageFile::plan) {
-    return SourceTextPtr();
-  }
+  if (!names_plan(argument)) return SourceTextPtr();
   return read_source(argument, FileKind::plan);
 }
 
@@ -71,54 +68,6 @@ ExportAnswer with_file(const ExportQuestion& question, EngineFile file) {
   found.unsaid = std::move(file.unsaid);
   found.remarks = std::move(file.remarks);
   found.uncounted = std::move(file.uncounted);
-  return found;
-}
-
-Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
-  switch (form) {
-    case ExportForm::dot:
-      return export_dot(plan).map(
-          [](std::string&& text) { return PlanText{.body = std::move(text)}; });
-    case ExportForm::json:
-      return plan_json(plan);
-    case ExportForm::tensorflow:
-      return tensorflow_placement(plan);
-    case ExportForm::accelerate:
-      return device_map(plan);
-    default:
-      break;
-  }
-  return failure(fmt::format("{} takes no plan", row_of(form).name));
-}
-
-Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr source) {
-  const ExportFormRow& row = row_of(question.form);
-  if (!row.of_plan) {
-    return failure(Diagnostic{
-        .message = fmt::format("{}'s settings are of a model, and this is a plan", row.title),
-        .span = {.source = std::move(source)},
-        .hint = "name the model that it was made of"});
-  }
-  const auto plan = read_plan(std::move(source));
-  if (!plan) return tl::unexpected(plan.error());
-  auto text = plan_text(question.form, *plan);
-  if (!text) return tl::unexpected(std::move(text.error()));
-  ExportAnswer found = plain_answer(question.form, std::move(text->body));
-  found.of_plan = true;
-  found.remarks = std::move(text->remarks);
-  const GpuBudget& budget = plan->inputs.budget;
-  if (text->gpu_peak && budget.is_limited()) {
-    found.placed = Verdict{.fits = budget.fits(*text->gpu_peak),
-                           .device_bytes = *text->gpu_peak,
-                           .available_bytes = budget.bytes,
-                           .headroom_bytes = budget.bytes - *text->gpu_peak};
-    found.uncounted = {
-        "what the runtime takes beside the tensors: its context, its libraries, what its allocator "
-        "keeps"};
-  }
-  if (question.form == ExportForm::tensorflow) {
-    add_head(question, plan->inputs.model_name, plan->inputs.card, found);
-  }
   return found;
 }
 
@@ -184,24 +133,19 @@ Result<StepSetup> set_up_export(CheckQuestion& check, ExportForm form) {
   return set_up_check(check);
 }
 
-Result<ExportAnswer> export_step(const ExportQuestion& question) {
-  const ExportFormRow& row = row_of(question.form);
-  if (question.form == ExportForm::llama_cpp) {
-    return failure(
-        question_error("llama.cpp serves: how long is a context?", "`context_length` N says it"));
-  }
-  CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
-  const auto setup = set_up_export(check, question.form);
-  if (!setup) return tl::unexpected(setup.error());
-  if (auto served = check_training(row, *setup); !served) {
+/// The configuration of a step that is set up; `remarks`: in front of the file's own.
+Result<ExportAnswer> export_setup(const ExportQuestion& question, const CheckQuestion& check,
+                                  const StepSetup& setup, std::vector<std::string> remarks) {
+  if (auto served = check_training(row_of(question.form), setup); !served) {
     return tl::unexpected(std::move(served.error()));
   }
-  auto sizes = answer(check, *setup);
+  auto sizes = answer(check, setup);
   if (!sizes) return tl::unexpected(std::move(sizes.error()));
-  const EngineStep step = engine_step(check.step, setup->step, sizes->batch);
+  const EngineStep step = engine_step(check.step, setup.step, sizes->batch);
   auto file = write_engine_file(question.form, step);
   if (!file) return tl::unexpected(std::move(file.error()));
   file->unsaid = unsaid_settings(step, *file);
+  file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
   const std::vector<std::string> own_head = file->head;
   ExportAnswer found = with_file(question, *std::move(file));
   found.notes = sizes->notes;
@@ -209,6 +153,79 @@ Result<ExportAnswer> export_step(const ExportQuestion& question) {
   found.sizes = *std::move(sizes);
   add_head(question, step.model, card, found);
   found.head.insert(found.head.end(), own_head.begin(), own_head.end());
+  return found;
+}
+
+Result<ExportAnswer> export_step(const ExportQuestion& question) {
+  if (question.form == ExportForm::llama_cpp) {
+    return failure(
+        question_error("llama.cpp serves: how long is a context?", "`context_length` N says it"));
+  }
+  CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
+  const auto setup = set_up_export(check, question.form);
+  if (!setup) return tl::unexpected(setup.error());
+  return export_setup(question, check, *setup, {});
+}
+
+Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const Plan& plan) {
+  const bool moves_activations =
+      question.form == ExportForm::trl || question.form == ExportForm::axolotl;
+  const auto planned = set_up_planned_step(plan, moves_activations);
+  if (!planned) return tl::unexpected(planned.error());
+  std::vector<std::string> remarks;
+  for (const std::string& line : unexpressed_decisions(plan, moves_activations)) {
+    remarks.push_back("of the plan it cannot say " + line);
+  }
+  return export_setup(question, planned->question, planned->setup, std::move(remarks));
+}
+
+Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
+  switch (form) {
+    case ExportForm::dot:
+      return export_dot(plan).map(
+          [](std::string&& text) { return PlanText{.body = std::move(text)}; });
+    case ExportForm::json:
+      return plan_json(plan);
+    case ExportForm::tensorflow:
+      return tensorflow_placement(plan);
+    case ExportForm::accelerate:
+      return device_map(plan);
+    default:
+      break;
+  }
+  return failure(fmt::format("{} takes no plan", row_of(form).name));
+}
+
+Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr source) {
+  const ExportFormRow& row = row_of(question.form);
+  if (!row.of_plan) {
+    return failure(Diagnostic{
+        .message = fmt::format("{}'s settings are of a model, and this is a plan", row.title),
+        .span = {.source = std::move(source)},
+        .hint = "its own forms are dot, json, tensorflow and accelerate"});
+  }
+  const auto plan = read_plan(std::move(source));
+  if (!plan) return tl::unexpected(plan.error());
+  const bool has_own_text = !row.is_sized || question.form == ExportForm::accelerate;
+  if (!has_own_text) return export_planned_step(question, *plan);
+  auto text = plan_text(question.form, *plan);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  ExportAnswer found = plain_answer(question.form, std::move(text->body));
+  found.of_plan = true;
+  found.remarks = std::move(text->remarks);
+  const GpuBudget& budget = plan->inputs.budget;
+  if (text->gpu_peak && budget.is_limited()) {
+    found.placed = Verdict{.fits = budget.fits(*text->gpu_peak),
+                           .device_bytes = *text->gpu_peak,
+                           .available_bytes = budget.bytes,
+                           .headroom_bytes = budget.bytes - *text->gpu_peak};
+    found.uncounted = {
+        "what the runtime takes beside the tensors: its context, its libraries, what its allocator "
+        "keeps"};
+  }
+  if (question.form == ExportForm::tensorflow) {
+    add_head(question, plan->inputs.model_name, plan->inputs.card, found);
+  }
   return found;
 }
 
@@ -232,6 +249,12 @@ Result<ExportAnswer> export_serving(const ExportQuestion& question) {
 }
 
 }  // namespace
+
+bool names_plan(const std::string& source) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(source, ignored) &&
+         stowage_file(read_file_head(source).first_bytes) == StowageFile::plan;
+}
 
 std::optional<Verdict> ExportAnswer::verdict() const {
   if (placed) return placed;

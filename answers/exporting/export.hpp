@@ -39,9 +39,10 @@ enum class ExportForm : std::uint8_t {
 /// What is exported to a form, in which language its file is written.
 struct ExportFormRow {
   ExportForm form;
-  std::string_view name;          ///< "llama.cpp"
-  std::string_view title;         ///< whose configuration it is: "DeepSpeed"
-  std::string_view ending;        ///< of the file: ".json"
+  std::string_view name;              ///< "llama.cpp"
+  std::string_view title;             ///< whose configuration it is: "DeepSpeed"
+  std::string_view ending;            ///< of the file: ".json"
+  std::string_view plan_ending = {};  ///< of a plan's file, where that is of another language
   std::string_view comment = {};  ///< what begins a line of comment; empty: the language has none
   bool of_plan = false;           ///< a plan's file can be exported to it
   bool of_model = false;          ///< a model can
@@ -76,6 +77,9 @@ struct ExportAnswer {
   [[nodiscard]] std::optional<Verdict> verdict() const;
   [[nodiscard]] bool fits() const;  ///< true where nothing is sized
 };
+
+/// Whether the source is the file of a plan.
+[[nodiscard]] bool names_plan(const std::string& source);
 
 /// The file: the head's lines as comments, then the body.
 [[nodiscard]] std::string whole_text(const ExportAnswer& answer);

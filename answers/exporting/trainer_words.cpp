@@ -148,6 +148,10 @@ std::vector<std::string> lora_remarks(const LoraSettings& lora, std::string_view
   const auto add_if = [&](bool holds, std::string_view what) {
     if (holds) lines.push_back(fmt::format("`lora` {}: {} has no key for it", what, program));
   };
+  if (lora.alpha != static_cast<double>(static_cast<std::int64_t>(lora.alpha))) {
+    lines.push_back(fmt::format("`lora` alpha={}: {} takes whole numbers; it changes no memory",
+                                lora.alpha, program));
+  }
   add_if(!lora.ranks.empty(), "rank_pattern=");
   add_if(!lora.alphas.empty(), "alpha_pattern=");
   add_if(lora.type.has_value(), "dtype=");

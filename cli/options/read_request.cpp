@@ -25,7 +25,9 @@ std::string first_positional(const Arguments& arguments) {
 // A file that is named as a picture and holds the text of one would open nowhere; one that is named
 // as another language is read wrongly.
 std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
-                                                  const ExportFormRow& form) {
+                                                  const ExportFormRow& form, bool of_plan) {
+  const std::string_view ending =
+      of_plan && !form.plan_ending.empty() ? form.plan_ending : form.ending;
   const std::string output = text_or_empty(arguments, "output");
   const std::string extension = lower_case(std::filesystem::path(output).extension().string());
   constexpr std::array<std::string_view, 7> pictures{".svg", ".png", ".pdf", ".ps",
@@ -39,16 +41,14 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
         fmt::format("{} | dot -T{} -o {}", advice(arguments.typed(), "export"), extension.substr(1),
                     shell_word(output)));
   }
-  if (extension == form.ending || (extension == ".yml" && form.ending == ".yaml")) {
+  if (extension == ending || (extension == ".yml" && ending == ".yaml")) {
     return std::nullopt;
   }
   if (std::ranges::find(texts, extension) != texts.end()) {
-    const std::string better =
-        std::filesystem::path(output).replace_extension(form.ending).string();
+    const std::string better = std::filesystem::path(output).replace_extension(ending).string();
     return command_line_error(
         fmt::format("what is written is {}, and '{}' is named as something else",
-                    is_drawing ? std::string("dot") : fmt::format("a file {}", form.ending),
-                    output),
+                    is_drawing ? std::string("dot") : fmt::format("a file {}", ending), output),
         fmt::format("{} -o {}", advice(arguments.typed(), "export", {.repeat = {"to"}}),
                     shell_word(better)));
   }
@@ -56,14 +56,15 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
 }
 
 /// The options of a step that were given to a form that has none.
-Diagnostics idle_step_options(const Arguments& arguments, const ExportFormRow& form) {
+Diagnostics idle_step_options(const Arguments& arguments, const ExportFormRow& form, bool of_plan) {
   constexpr std::array<std::string_view, 10> of_all{
       "to", "output", "seq", "lora", "base", "set", "loss", "allow-unknown", "configs", "format"};
   Diagnostics mistakes;
   for (const std::string_view option : find_command("export")->options) {
     if (!arguments.given(option) || std::ranges::find(of_all, option) != of_all.end()) continue;
-    mistakes.push_back(
-        command_line_error(fmt::format("--{} says nothing about {}", option, form.name)));
+    mistakes.push_back(command_line_error(
+        of_plan ? fmt::format("--{} is of a model; a plan says its step itself", option)
+                : fmt::format("--{} says nothing about {}", option, form.name)));
   }
   return mistakes;
 }
@@ -279,15 +280,18 @@ Result<ExportQuestion> read_sized_export(const Arguments& arguments) {
 
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
   const ExportFormRow& form = *find_export_form(*arguments.text("to"));
-  if (auto mistake = contradicting_extension(arguments, form)) return failure(*std::move(mistake));
+  const bool of_plan = names_plan(arguments.positionals().front());
+  if (auto mistake = contradicting_extension(arguments, form, of_plan)) {
+    return failure(*std::move(mistake));
+  }
   ExportRequest request{.format = format_of(*arguments.text("format")),
                         .output = text_or_empty(arguments, "output")};
-  if (form.is_sized) {
+  if (form.is_sized && !of_plan) {
     auto question = read_sized_export(arguments);
     if (!question) return tl::unexpected(std::move(question.error()));
     request.question = *std::move(question);
   } else {
-    if (Diagnostics mistakes = idle_step_options(arguments, form); !mistakes.empty()) {
+    if (Diagnostics mistakes = idle_step_options(arguments, form, of_plan); !mistakes.empty()) {
       return tl::unexpected(std::move(mistakes));
     }
     auto model = read_model(arguments);

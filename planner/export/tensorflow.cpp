@@ -45,12 +45,11 @@ std::vector<std::pair<std::string, std::string>> ordered_layers(const Plan& plan
 constexpr std::string_view functions = R"(
 
 def layer_of(name):
-    """The layer whose operation has this name; None: it is no layer's."""
-    while name not in LAYERS:
-        name, slash, _ = name.rpartition("/")
-        if not slash:
-            return None
-    return name
+    """The layer whose operation has this name, as "gradient_tape/model/conv1/Conv2D" has conv1."""
+    for part in reversed(name.split("/")):
+        if part in LAYERS:
+            return part
+    return None
 
 
 def place(operation):

@@ -35,7 +35,6 @@ class AxolotlWriter {
   void add_precision(const TrainerPrecision& precision) {
     tree_.add("bf16", precision.bf16);
     tree_.add("fp16", precision.fp16);
-    tree_.add("tf32", false);
     if (precision.load_type == DataType::bfloat16) tree_.add("bfloat16", true);
     if (precision.load_type == DataType::float16) tree_.add("float16", true);
     say({"precision"});
@@ -67,11 +66,17 @@ class AxolotlWriter {
     if (step_.fine_tuning.offload) {
       tree_.add("activation_offloading", true);
       say({"offload_activations"});
+      for (std::string& line : offload_remarks(*step_.fine_tuning.offload, "axolotl")) {
+        file_.remarks.push_back(std::move(line));
+      }
     }
     if (step_.fine_tuning.chunked_loss) {
       tree_.add("chunked_cross_entropy", true);
       tree_.add("chunked_cross_entropy_num_chunks", step_.fine_tuning.chunked_loss->chunks);
       say({"chunked_loss"});
+      if (step_.fine_tuning.chunked_loss->compiled) {
+        file_.remarks.emplace_back("`chunked_loss` compiled: axolotl has no key for it");
+      }
       file_.uncounted.emplace_back(
           "axolotl's chunks are of the logits, which it makes whole first: counted is an output "
           "layer in chunks");

@@ -75,6 +75,10 @@ SettingsTree optimizer_tree(const EngineStep& step, const std::string& name) {
     parameters.add("torch_adam", true);
     parameters.add("foreach", implementation == OptimizerImplementation::foreach);
   }
+  if (!is_adam(settings) && settings.implementation != OptimizerImplementation::usual) {
+    parameters.add("foreach", implementation == OptimizerImplementation::foreach);
+    parameters.add("fused", implementation == OptimizerImplementation::fused);
+  }
   if (settings.momentum > 0) parameters.add("momentum", settings.momentum);
   if (settings.nesterov) parameters.add("nesterov", true);
   if (settings.amsgrad) parameters.add("amsgrad", true);
@@ -169,7 +173,12 @@ Result<EngineFile> deepspeed_file(const EngineStep& step) {
                   .said = {"batch", "accumulation", "zero", "offload", "precision"},
                   .uncounted = deepspeed_uncounted(step)};
   if (!optimizer_class(step.lowering.optimizer).empty()) {
-    file.said.insert(file.said.end(), {"optimizer", "optimizer_implementation"});
+    file.said.emplace_back("optimizer");
+    // On the host DeepSpeed's own Adam has one implementation.
+    const bool on_host = step.parallel().offloads_optimizer();
+    if (!on_host || !is_adam(step.lowering.optimizer)) {
+      file.said.emplace_back("optimizer_implementation");
+    }
     file.remarks.emplace_back(
         "learning rate, betas and weight decay change no memory: they are the optimizer's "
         "defaults");

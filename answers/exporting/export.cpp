@@ -202,7 +202,7 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
     return failure(Diagnostic{
         .message = fmt::format("{}'s settings are of a model, and this is a plan", row.title),
         .span = {.source = std::move(source)},
-        .hint = "its own forms are dot, json, tensorflow and accelerate"});
+        .hint = "name the model that it was made of, with its settings"});
   }
   const auto plan = read_plan(std::move(source));
   if (!plan) return tl::unexpected(plan.error());

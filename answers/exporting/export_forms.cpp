@@ -32,7 +32,6 @@ const std::vector<ExportFormRow>& export_forms() {
        .title = "accelerate",
        .ending = ".yaml",
        .comment = "#",
-       .of_plan = true,
        .of_model = true,
        .is_sized = true},
       {.form = accelerate,

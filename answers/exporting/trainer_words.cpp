@@ -143,6 +143,19 @@ std::vector<std::string> fsdp_uncounted(const EngineStep& step) {
   return lines;
 }
 
+std::vector<std::string> offload_remarks(const OffloadSettings& asked, std::string_view program) {
+  const OffloadSettings usual;
+  std::vector<std::string> lines;
+  const auto add_if = [&](bool holds, const std::string& what) {
+    if (!holds) return;
+    lines.push_back(fmt::format("`offload_activations` {}: {} has no key for it", what, program));
+  };
+  add_if(asked.least_bytes != usual.least_bytes, fmt::format("min_bytes={}", asked.least_bytes));
+  add_if(asked.stash != usual.stash, fmt::format("stash={}", asked.stash));
+  add_if(asked.streams != usual.streams, fmt::format("streams={}", asked.streams));
+  return lines;
+}
+
 std::vector<std::string> lora_remarks(const LoraSettings& lora, std::string_view program) {
   std::vector<std::string> lines;
   const auto add_if = [&](bool holds, std::string_view what) {

@@ -45,6 +45,10 @@ struct FsdpWords {
 /// What accelerate's FSDP does otherwise than is counted.
 [[nodiscard]] std::vector<std::string> fsdp_uncounted(const EngineStep& step);
 
+/// Settings of offloaded activations that are not TRL's usual ones, which no key says.
+[[nodiscard]] std::vector<std::string> offload_remarks(const OffloadSettings& asked,
+                                                       std::string_view program);
+
 /// Settings of adapters that are said apart from rank, alpha, dropout, targets and modules_to_save.
 [[nodiscard]] std::vector<std::string> lora_remarks(const LoraSettings& lora,
                                                     std::string_view program);

@@ -68,10 +68,8 @@ class TrlWriter {
     tree_.add("activation_offloading", step_.fine_tuning.offload.has_value());
     if (!step_.fine_tuning.offload) return;
     say({"offload_activations"});
-    const OffloadSettings usual, &asked = *step_.fine_tuning.offload;
-    if (asked.least_bytes != usual.least_bytes || asked.stash != usual.stash || !asked.streams) {
-      file_.remarks.emplace_back(
-          "`offload_activations` min_bytes=, stash= and streams=: SFTConfig takes TRL's own");
+    for (std::string& line : offload_remarks(*step_.fine_tuning.offload, "TRL")) {
+      file_.remarks.push_back(std::move(line));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "answers/exporting/engine_files.hpp"
 #include "answers/exporting/planned_step.hpp"
+#include "answers/exporting/pytorch_plan.hpp"
 #include "answers/question/question_error.hpp"
 #include "answers/subject/asked_model.hpp"
 #include "answers/subject/file_kind.hpp"
@@ -78,14 +79,18 @@ Result<ExportAnswer> draw_model(const ExportQuestion& question, FoundModel sourc
   return plain_answer(question.form, export_dot(model->graph));
 }
 
+Diagnostic no_training(const ExportFormRow& row) {
+  return question_error(
+      fmt::format("{}'s settings are of training, and this is an inference", row.title));
+}
+
 Result<void> check_training(const ExportFormRow& row, const StepSetup& setup) {
   if (setup.step.settings.runtime != Runtime::pytorch) {
     return failure(question_error(fmt::format("`runtime` {}: {} runs PyTorch",
                                               to_string(setup.step.settings.runtime), row.title)));
   }
   if (setup.step.document.graph->settings.mode != Mode::train) {
-    return failure(question_error(
-        fmt::format("{}'s settings are of training, and this is an inference", row.title)));
+    return failure(no_training(row));
   }
   return {};
 }
@@ -168,6 +173,9 @@ Result<ExportAnswer> export_step(const ExportQuestion& question) {
 }
 
 Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const Plan& plan) {
+  if (plan.step.graph->settings.mode != Mode::train) {
+    return failure(no_training(row_of(question.form)));
+  }
   const bool moves_activations =
       question.form == ExportForm::trl || question.form == ExportForm::axolotl;
   const auto planned = set_up_planned_step(plan, moves_activations);
@@ -177,6 +185,39 @@ Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const P
     remarks.push_back("of the plan it cannot say " + line);
   }
   return export_setup(question, planned->question, planned->setup, std::move(remarks));
+}
+
+/// A plan for PyTorch, which holds no model: its file is written, and said to be unsized.
+Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question, SourceTextPtr source) {
+  const ExportFormRow& row = row_of(question.form);
+  if (!row.of_plan || !row.is_sized) {
+    return failure(Diagnostic{
+        .message = fmt::format("a plan for PyTorch is not exported to {}", row.name),
+        .span = {.source = std::move(source)},
+        .hint = "stowage.apply carries it out; the forms of engines that train take its settings"});
+  }
+  const auto plan = read_pytorch_plan(std::move(source));
+  if (!plan) return tl::unexpected(plan.error());
+  const EngineStep step = engine_step(*plan);
+  auto file = write_engine_file(question.form, step);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  file->unsaid = unsaid_settings(step, *file);
+  std::vector<std::string> remarks;
+  for (const std::string& line : unexpressed_decisions(*plan)) {
+    remarks.push_back(
+        fmt::format("of the plan it cannot say {}; stowage.apply carries it out", line));
+  }
+  file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
+  file->uncounted.insert(
+      file->uncounted.begin(),
+      "what this configuration takes: the plan holds no model, and an export of the "
+      "model itself counts it");
+  ExportAnswer found = with_file(question, *std::move(file));
+  found.of_plan = true;
+  Card card;
+  card.name = plan->gpu.empty() ? "no card" : plan->gpu;
+  add_head(question, plan->model, card, found);
+  return found;
 }
 
 Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
@@ -252,8 +293,9 @@ Result<ExportAnswer> export_serving(const ExportQuestion& question) {
 
 bool names_plan(const std::string& source) {
   std::error_code ignored;
-  return std::filesystem::is_regular_file(source, ignored) &&
-         stowage_file(read_file_head(source).first_bytes) == StowageFile::plan;
+  if (!std::filesystem::is_regular_file(source, ignored)) return false;
+  const FileHead head = read_file_head(source);
+  return stowage_file(head.first_bytes) == StowageFile::plan || is_pytorch_plan(head.first_bytes);
 }
 
 std::optional<Verdict> ExportAnswer::verdict() const {
@@ -283,6 +325,9 @@ Result<ExportAnswer> answer(const ExportQuestion& question) {
   if (!source) return tl::unexpected(std::move(source.error()));
   if (*source && stowage_file((*source)->text) == StowageFile::plan) {
     return export_plan(question, *std::move(source));
+  }
+  if (*source && is_pytorch_plan((*source)->text)) {
+    return export_pytorch_plan(question, *std::move(source));
   }
   const ExportFormRow& row = row_of(question.form);
   if (!row.of_model) {

@@ -33,7 +33,7 @@ TEST_CASE("a tree as JSON has its rows in a line each") {
   "inner": {
     "on": true,
     "rate": 0.00001,
-    "text": "a \"b\"\n"
+    "text": "a \"b\"\u000a"
   },
   "empty": {},
   "list": ["a", 2],
@@ -53,7 +53,7 @@ none: null
 inner:
   on: true
   rate: 0.00001
-  text: "a \"b\"\n"
+  text: "a \"b\"\u000a"
 empty: {}
 list: ["a", 2]
 "two words": -1

@@ -31,9 +31,21 @@ Reader = Callable[[Path, dict[str, Any]], None]
 LLAMA = ["llama-3-8b", "--gpu", "h100-80gb", "--batch", "2", "--seq", "2048"]
 SHARDED = [*LLAMA, "--gpus", "8", "--accumulation", "4"]
 TUNED = [
-    "llama-3-8b", "--gpu", "rtx4090", "--batch", "1", "--seq", "2048", "--precision", "bf16",
-    "--lora", "r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj", "--base", "nf4", "--checkpoint",
-]  # fmt: skip
+    "llama-3-8b",
+    "--gpu",
+    "rtx4090",
+    "--batch",
+    "1",
+    "--seq",
+    "2048",
+    "--precision",
+    "bf16",
+    "--lora",
+    "r=16,alpha=32,dropout=0.05,targets=q_proj+v_proj",
+    "--base",
+    "nf4",
+    "--checkpoint",
+]
 
 
 class Unread(Exception):
@@ -120,7 +132,9 @@ def read_device_map(path: Path, wanted: dict[str, Any]) -> None:
         module.register_parameter(own, torch.nn.Parameter(torch.zeros(1)))
     check_device_map(root, text["device_map"])
     for name in wanted["parameters"]:
-        rules = [key for key in text["device_map"] if name == key or name.startswith(key + ".") or not key]
+        rules = [
+            key for key in text["device_map"] if name == key or name.startswith(key + ".") or not key
+        ]
         expect(f"the rules of {name}", len(rules), 1)
 
 
@@ -188,7 +202,11 @@ def read_job_config(folder: str) -> Reader:
         done = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise AssertionError(done.stderr.strip().splitlines()[-1])
-        expect("the job", done.stdout.split()[-4:], [str(wanted["batch"]), str(wanted["gpus"]), "full", "foreach"])
+        expect(
+            "the job",
+            done.stdout.split()[-4:],
+            [str(wanted["batch"]), str(wanted["gpus"]), "full", "foreach"],
+        )
 
     return read
 
@@ -196,7 +214,9 @@ def read_job_config(folder: str) -> Reader:
 def shell_words(path: Path, array: str) -> list[str]:
     """What a shell that reads the file has in its array."""
     script = f'. "$1" && printf "%s\\n" "${{{array}[@]}}"'
-    done = subprocess.run(["bash", "-c", script, "bash", str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", str(path)], capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
@@ -217,11 +237,23 @@ def read_megatron(path: Path, wanted: dict[str, Any]) -> None:
     from megatron.core.transformer import TransformerConfig
 
     # Fields of megatron-core; the others are options of the training script, which PyPI does not have.
-    of_script = {"micro_batch_size", "global_batch_size", "seq_length", "accumulate_allreduce_grads_in_fp32"}
-    options = {key[2:].replace("-", "_"): value for key, value in options_of(shell_words(path, "MEGATRON_ARGS")).items()}
+    of_script = {
+        "micro_batch_size",
+        "global_batch_size",
+        "seq_length",
+        "accumulate_allreduce_grads_in_fp32",
+    }
+    options = {
+        key[2:].replace("-", "_"): value
+        for key, value in options_of(shell_words(path, "MEGATRON_ARGS")).items()
+    }
     classes = (TransformerConfig, OptimizerConfig, DistributedDataParallelConfig)
     fields = {cls: {field.name: field for field in dataclasses.fields(cls)} for cls in classes}
-    unknown = [name for name in options if name not in of_script and not any(name in own for own in fields.values())]
+    unknown = [
+        name
+        for name in options
+        if name not in of_script and not any(name in own for own in fields.values())
+    ]
     expect("unknown options", unknown, [])
     sizes = {"num_layers": 2, "hidden_size": 64, "num_attention_heads": 4}
     typed = {
@@ -231,8 +263,12 @@ def read_megatron(path: Path, wanted: dict[str, Any]) -> None:
     }
     config = TransformerConfig(**sizes, **typed)
     expect("the recomputation", config.recompute_granularity, wanted["recompute"])
-    sharded = {name: value for name, value in options.items() if name in fields[DistributedDataParallelConfig]}
-    DistributedDataParallelConfig(**{name: True if value == "true" else value for name, value in sharded.items()})
+    sharded = {
+        name: value for name, value in options.items() if name in fields[DistributedDataParallelConfig]
+    }
+    DistributedDataParallelConfig(
+        **{name: True if value == "true" else value for name, value in sharded.items()}
+    )
 
 
 def read_llama(source: str) -> Reader:
@@ -268,7 +304,7 @@ def version_of(package: str) -> str:
         return ""
 
 
-def parameters_of(program: str, plan: Path) -> list[str]:
+def parameters_of(plan: Path) -> list[str]:
     """The parameters and buffers of a plan: those that its step's file lists."""
     step = plan.read_text().split("\n---\n")[-1]
     return [row[0] if isinstance(row, list) else row["name"] for row in json.loads(step)["parameters"]]
@@ -287,37 +323,163 @@ def main() -> int:
         subprocess.run([given.program, "plan", *words, "-o", str(path)], check=True, capture_output=True)
         return path
 
-    inference = made("inference.yaml", ["vgg16", "--mode", "inference", "--batch", "8", "--budget", "600MiB", "--placement", "weights"])
+    inference = made(
+        "inference.yaml",
+        ["vgg16", "--mode", "inference", "--batch", "8", "--budget", "600MiB", "--placement", "weights"],
+    )
     training = made("training.yaml", ["mnist-cnn", "--batch", "64", "--budget", "8MiB"])
     zero = {"batch": 2, "accumulation": 4, "gpus": 8}
     fsdp = {"gpus": 8, "kind": "FSDP", "precision": "bf16"}
     titan = {"batch": 2, "gpus": 8}
     titan_words = [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"]
     cases: list[tuple[str, str, str, list[str], Reader, dict[str, Any]]] = [
-        ("deepspeed", "deepspeed", ".json", [*SHARDED, "--zero", "3", "--offload", "all", "--precision", "bf16"], read_deepspeed, zero | {"zero": 3, "offload": True}),
-        ("deepspeed", "deepspeed", ".json", [*SHARDED, "--zero", "2", "--precision", "amp-bf16"], read_deepspeed, zero | {"zero": 2, "offload": False}),
-        ("deepspeed", "deepspeed", ".json", [*SHARDED, "--precision", "fp32", "--optimizer", "momentum"], read_deepspeed, zero | {"zero": 0, "offload": False}),
-        ("fsdp", "accelerate", ".yaml", [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"], read_accelerate, fsdp | {"checkpoint": True, "offload": "OffloadPolicy"}),
-        ("accelerate", "accelerate", ".yaml", [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--offload", "all"], read_accelerate, fsdp | {"checkpoint": False, "offload": "CPUOffloadPolicy"}),
-        ("accelerate", "accelerate", ".yaml", [*SHARDED, "--zero", "3", "--precision", "bf16"], read_accelerate, {"gpus": 8, "kind": "DEEPSPEED", "precision": "bf16", "zero": 3}),
-        ("accelerate", "accelerate", ".yaml", [*SHARDED, "--precision", "amp-bf16"], read_accelerate, {"gpus": 8, "kind": "MULTI_GPU", "precision": "bf16"}),
-        ("accelerate", "accelerate", ".json", [str(inference)], read_device_map, {"parameters": parameters_of(given.program, inference)}),
+        (
+            "deepspeed",
+            "deepspeed",
+            ".json",
+            [*SHARDED, "--zero", "3", "--offload", "all", "--precision", "bf16"],
+            read_deepspeed,
+            zero | {"zero": 3, "offload": True},
+        ),
+        (
+            "deepspeed",
+            "deepspeed",
+            ".json",
+            [*SHARDED, "--zero", "2", "--precision", "amp-bf16"],
+            read_deepspeed,
+            zero | {"zero": 2, "offload": False},
+        ),
+        (
+            "deepspeed",
+            "deepspeed",
+            ".json",
+            [*SHARDED, "--precision", "fp32", "--optimizer", "momentum"],
+            read_deepspeed,
+            zero | {"zero": 0, "offload": False},
+        ),
+        (
+            "fsdp",
+            "accelerate",
+            ".yaml",
+            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"],
+            read_accelerate,
+            fsdp | {"checkpoint": True, "offload": "OffloadPolicy"},
+        ),
+        (
+            "accelerate",
+            "accelerate",
+            ".yaml",
+            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--offload", "all"],
+            read_accelerate,
+            fsdp | {"checkpoint": False, "offload": "CPUOffloadPolicy"},
+        ),
+        (
+            "accelerate",
+            "accelerate",
+            ".yaml",
+            [*SHARDED, "--zero", "3", "--precision", "bf16"],
+            read_accelerate,
+            {"gpus": 8, "kind": "DEEPSPEED", "precision": "bf16", "zero": 3},
+        ),
+        (
+            "accelerate",
+            "accelerate",
+            ".yaml",
+            [*SHARDED, "--precision", "amp-bf16"],
+            read_accelerate,
+            {"gpus": 8, "kind": "MULTI_GPU", "precision": "bf16"},
+        ),
+        (
+            "accelerate",
+            "accelerate",
+            ".json",
+            [str(inference)],
+            read_device_map,
+            {"parameters": parameters_of(inference)},
+        ),
         ("trl", "trl", ".yaml", TUNED, read_trl, {"batch": 1, "optim": "adamw_torch"}),
         ("axolotl", "axolotl", ".yaml", TUNED, read_axolotl, {"batch": 1, "adapter": "qlora"}),
-        ("axolotl", "axolotl", ".yaml", [*SHARDED, "--fsdp", "--precision", "mixed-bf16"], read_axolotl, {"batch": 2, "adapter": None}),
-        ("axolotl", "axolotl", ".yaml", [*SHARDED, "--zero", "2", "--precision", "bf16"], read_axolotl, {"batch": 2, "adapter": None}),
+        (
+            "axolotl",
+            "axolotl",
+            ".yaml",
+            [*SHARDED, "--fsdp", "--precision", "mixed-bf16"],
+            read_axolotl,
+            {"batch": 2, "adapter": None},
+        ),
+        (
+            "axolotl",
+            "axolotl",
+            ".yaml",
+            [*SHARDED, "--zero", "2", "--precision", "bf16"],
+            read_axolotl,
+            {"batch": 2, "adapter": None},
+        ),
         ("torchtitan", "torchtitan", ".toml", titan_words, read_torchtitan, titan),
         ("torchtitan", "", ".toml", titan_words, read_job_config(given.torchtitan_02), titan),
-        ("megatron", "megatron-core", ".sh", [*SHARDED, "--zero", "1", "--precision", "mixed-bf16", "--checkpoint"], read_megatron, {"recompute": "full"}),
-        ("megatron", "megatron-core", ".sh", [*SHARDED, "--zero", "3", "--precision", "mixed-bf16", "--offload", "optimizer"], read_megatron, {"recompute": None}),
-        ("llama.cpp", "", ".sh", ["llama-3-8b", "--precision", "bf16", "--context-length", "8192", "--users", "2", "--gpu", "rtx4090"], read_llama(given.llama_source), {"context": "16384", "layers": "33"}),
-        ("llama.cpp", "", ".sh", ["mixtral-8x7b", "--precision", "bf16", "--base", "nf4", "--context-length", "4096", "--gpu", "rtx4090"], read_llama(given.llama_source), {"context": "4096", "layers": "33"}),
+        (
+            "megatron",
+            "megatron-core",
+            ".sh",
+            [*SHARDED, "--zero", "1", "--precision", "mixed-bf16", "--checkpoint"],
+            read_megatron,
+            {"recompute": "full"},
+        ),
+        (
+            "megatron",
+            "megatron-core",
+            ".sh",
+            [*SHARDED, "--zero", "3", "--precision", "mixed-bf16", "--offload", "optimizer"],
+            read_megatron,
+            {"recompute": None},
+        ),
+        (
+            "llama.cpp",
+            "",
+            ".sh",
+            [
+                "llama-3-8b",
+                "--precision",
+                "bf16",
+                "--context-length",
+                "8192",
+                "--users",
+                "2",
+                "--gpu",
+                "rtx4090",
+            ],
+            read_llama(given.llama_source),
+            {"context": "16384", "layers": "33"},
+        ),
+        (
+            "llama.cpp",
+            "",
+            ".sh",
+            [
+                "mixtral-8x7b",
+                "--precision",
+                "bf16",
+                "--base",
+                "nf4",
+                "--context-length",
+                "4096",
+                "--gpu",
+                "rtx4090",
+            ],
+            read_llama(given.llama_source),
+            {"context": "4096", "layers": "33"},
+        ),
         ("tensorflow", "", ".py", [str(training)], read_tensorflow, {"limit": 8}),
-    ]  # fmt: skip
+    ]
     failed = 0
     for number, (form, package, ending, words, read, wanted) in enumerate(cases):
         path = folder / f"{number}{ending}"
-        done = subprocess.run([given.program, "export", *words, "--to", form, "-o", str(path)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [given.program, "export", *words, "--to", form, "-o", str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         result = "read"
         try:
             if done.returncode not in (0, 1):
@@ -330,7 +492,8 @@ def main() -> int:
         except Exception as error:  # a reader's own refusal is of any class
             result = f"REFUSED: {type(error).__name__}: {error}"
             failed += 1
-        print(f"{form:11} {version_of(package) if package else '':8} {result}  ({' '.join(words[:1] + words[-4:])})", flush=True)
+        version = version_of(package) if package else ""
+        print(f"{form:11} {version:8} {result}  ({' '.join(words[:1] + words[-4:])})", flush=True)
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -14,6 +14,7 @@
 #include "answers/subject/step_setup.hpp"
 #include "estimator/base/read_source.hpp"
 #include "estimator/formats/import_model.hpp"
+#include "estimator/recorded/missing_update.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/export/plan_text.hpp"
 #include "planner/plan/plan_file.hpp"
@@ -91,6 +92,12 @@ Result<void> check_training(const ExportFormRow& row, const StepSetup& setup) {
   }
   if (setup.step.document.graph->settings.mode != Mode::train) {
     return failure(no_training(row));
+  }
+  const auto missing = missing_update(setup.step.document);
+  if (missing && missing->is_whole) {
+    return failure(question_error(
+        fmt::format("the step has no update of its parameters, and {} trains with one", row.title),
+        "`optimizer` NAME adds one"));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "answers/question/version.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/support/source_directory.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
@@ -149,6 +150,21 @@ TEST_CASE("options that say nothing about a form are refused") {
         place + "llama.cpp serves: how long is a context?\n  --context-length N says it\n");
 }
 
+TEST_CASE("a step's file is exported, and said to be silent on adapters") {
+  const std::string step = testing::source_path("/tests/fuzz/step/no-update.json");
+  const Outcome refused = stowage_program({"export", step, "--to", "trl", "--gpu", "rtx3090"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "<command line>: error: the step has no update of its parameters, and TRL trains with one\n"
+        "  --optimizer NAME adds one\n");
+  const Outcome outcome = stowage_program(
+      {"export", step, "--to", "accelerate", "--gpu", "rtx3090", "--optimizer", "adamw"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.find(
+            "\n#   adapters, a quantised base and checkpointed blocks: a step's file does "
+            "not say whether it was made with them\n") != std::string::npos);
+}
+
 TEST_CASE("a plan of an inference becomes accelerate's device_map") {
   const testing::TemporaryFolder folder;
   const std::string plan = small_plan(folder);
@@ -170,6 +186,31 @@ TEST_CASE("a plan of an inference becomes accelerate's device_map") {
             "  name the model that it was made of, with its settings\n");
   CHECK(stowage_program({"export", plan, "--to", "trl"}).err ==
         "<command line>: error: TRL's settings are of training, and this is an inference\n");
+}
+
+TEST_CASE("each parameter is under one name of the device_map, tied ones on one device") {
+  const testing::TemporaryFolder folder;
+  const std::string plan = folder.path("plan.yaml");
+  const Outcome planned = stowage_program(
+      {"plan", "gpt2", "--mode", "inference", "--seq", "64", "--set", "layers=6", "--batch", "4",
+       "--budget", "250MiB", "--placement", "weights,activations", "-o", plan});
+  REQUIRE_MESSAGE(planned.exit_code == 0, planned.out, planned.err);
+  const json map =
+      json::parse(stowage_program({"export", plan, "--to", "accelerate"}).out)["device_map"];
+  const std::string text = content(plan);
+  const json step = json::parse(text.substr(text.rfind("\n---\n") + 5));
+  bool has_both = false;
+  for (const json& row : step["parameters"]) {
+    const std::string name = row[0];
+    int rules = 0;
+    for (const auto& [module, device] : map.items()) {
+      if (name.starts_with(module + '.')) ++rules;
+      has_both = has_both || device != map.begin().value();
+    }
+    CHECK_MESSAGE(rules == 1, name);
+  }
+  CHECK(has_both);
+  CHECK(map["lm_head"] == map["wte"]);  // one weight
 }
 
 TEST_CASE("a plan as JSON has all that its file decides") {

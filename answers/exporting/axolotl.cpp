@@ -106,7 +106,7 @@ class AxolotlWriter {
   void add_sharding() {
     const DataParallel& parallel = step_.parallel();
     if (parallel.zero > 0) {
-      tree_.add("deepspeed", deepspeed_tree(step_));
+      tree_.add("deepspeed", deepspeed_tree_of_trainer(step_));
       say({"zero", "offload", "master_gradients"});
       for (const std::string& line : deepspeed_uncounted(step_)) file_.uncounted.push_back(line);
     }

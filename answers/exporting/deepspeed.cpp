@@ -63,10 +63,19 @@ bool is_adam(const OptimizerSettings& settings) {
   return settings.name == "adam" || settings.name == "adamw";
 }
 
+/// Whose the learning rate is: DeepSpeed's default, or what transformers' Trainer has.
+enum class LearningRate : std::uint8_t { defaults, by_trainer };
+
 /// Only the parameters that change the state: the others are the training's own.
-SettingsTree optimizer_tree(const EngineStep& step, const std::string& name) {
+SettingsTree optimizer_tree(const EngineStep& step, const std::string& name, LearningRate rate) {
   const OptimizerSettings& settings = step.lowering.optimizer;
   SettingsTree parameters = SettingsTree::Members{};
+  if (rate == LearningRate::by_trainer) {
+    for (const char* own : {"lr", "weight_decay"}) parameters.add(own, "auto");
+    if (is_adam(settings)) {
+      for (const char* own : {"betas", "eps"}) parameters.add(own, "auto");
+    }
+  }
   const bool on_host = step.parallel().offloads_optimizer();
   const OptimizerImplementation implementation = implementation_of(settings);
   if (settings.name == "adam") parameters.add("adam_w_mode", false);
@@ -97,10 +106,10 @@ SettingsTree checkpointing_tree() {
   return tree;
 }
 
-void add_optimizer(const EngineStep& step, SettingsTree& tree) {
+void add_optimizer(const EngineStep& step, LearningRate rate, SettingsTree& tree) {
   const std::string name = optimizer_class(step.lowering.optimizer);
   if (name.empty()) return;
-  tree.add("optimizer", optimizer_tree(step, name));
+  tree.add("optimizer", optimizer_tree(step, name, rate));
   if (step.parallel().zero > 0 && !is_adam(step.lowering.optimizer)) {
     tree.add("zero_allow_untested_optimizer", true);
   }
@@ -108,6 +117,32 @@ void add_optimizer(const EngineStep& step, SettingsTree& tree) {
   if (step.parallel().offloads_optimizer() && !is_adam(step.lowering.optimizer)) {
     tree.add("zero_force_ds_cpu_optimizer", false);
   }
+}
+
+SettingsTree deepspeed_tree(const EngineStep& step, LearningRate rate) {
+  using enum Precision;
+  SettingsTree tree;
+  tree.add("train_micro_batch_size_per_gpu", step.batch);
+  tree.add("gradient_accumulation_steps", step.accumulation);
+  tree.add("train_batch_size", step.batch * step.accumulation * step.parallel().gpus);
+  tree.add("zero_optimization", zero_tree(step));
+  tree.add("bf16", switched(runs_in(step.precision, bf16, mixed_bf16)));
+  tree.add("fp16", switched(runs_in(step.precision, fp16, mixed_fp16)));
+  if (const auto lower = autocast_type(step.precision)) {
+    SettingsTree autocast = switched(true);
+    autocast.add("dtype", to_string(*lower));
+    tree.add("torch_autocast", std::move(autocast));
+  }
+  if (step.lowering.optimizer.master_weights == MasterWeights::weights_and_gradients) {
+    SettingsTree types;
+    types.add("grad_accum_dtype", "fp32");
+    tree.add("data_types", std::move(types));
+  }
+  add_optimizer(step, rate, tree);
+  if (step.checkpoints_blocks || step.checkpoints_other) {
+    tree.add("activation_checkpointing", checkpointing_tree());
+  }
+  return tree;
 }
 
 }  // namespace
@@ -134,30 +169,8 @@ std::vector<std::string> deepspeed_uncounted(const EngineStep& step) {
   return lines;
 }
 
-SettingsTree deepspeed_tree(const EngineStep& step) {
-  using enum Precision;
-  SettingsTree tree;
-  tree.add("train_micro_batch_size_per_gpu", step.batch);
-  tree.add("gradient_accumulation_steps", step.accumulation);
-  tree.add("train_batch_size", step.batch * step.accumulation * step.parallel().gpus);
-  tree.add("zero_optimization", zero_tree(step));
-  tree.add("bf16", switched(runs_in(step.precision, bf16, mixed_bf16)));
-  tree.add("fp16", switched(runs_in(step.precision, fp16, mixed_fp16)));
-  if (const auto lower = autocast_type(step.precision)) {
-    SettingsTree autocast = switched(true);
-    autocast.add("dtype", to_string(*lower));
-    tree.add("torch_autocast", std::move(autocast));
-  }
-  if (step.lowering.optimizer.master_weights == MasterWeights::weights_and_gradients) {
-    SettingsTree types;
-    types.add("grad_accum_dtype", "fp32");
-    tree.add("data_types", std::move(types));
-  }
-  add_optimizer(step, tree);
-  if (step.checkpoints_blocks || step.checkpoints_other) {
-    tree.add("activation_checkpointing", checkpointing_tree());
-  }
-  return tree;
+SettingsTree deepspeed_tree_of_trainer(const EngineStep& step) {
+  return deepspeed_tree(step, LearningRate::by_trainer);
 }
 
 Result<EngineFile> deepspeed_file(const EngineStep& step) {
@@ -169,7 +182,7 @@ Result<EngineFile> deepspeed_file(const EngineStep& step) {
   if (step.precision == Precision::fp64) {
     return failure(question_error("`precision` fp64: DeepSpeed trains in fp32, fp16 and bf16"));
   }
-  EngineFile file{.body = json_text(deepspeed_tree(step)),
+  EngineFile file{.body = json_text(deepspeed_tree(step, LearningRate::defaults)),
                   .said = {"batch", "accumulation", "zero", "offload", "precision"},
                   .uncounted = deepspeed_uncounted(step)};
   if (!optimizer_class(step.lowering.optimizer).empty()) {

@@ -16,8 +16,9 @@ namespace stowage {
 
 /// DeepSpeed's ds_config, JSON. Errors: FSDP; fp64.
 [[nodiscard]] Result<EngineFile> deepspeed_file(const EngineStep& step);
-/// The same as a tree, for programs that hold it in a file of their own.
-[[nodiscard]] SettingsTree deepspeed_tree(const EngineStep& step);
+/// The same as a tree, for programs on transformers' Trainer that hold it in a file of their own:
+/// "auto" stands for the learning rate and its like, which the Trainer fills in from its own.
+[[nodiscard]] SettingsTree deepspeed_tree_of_trainer(const EngineStep& step);
 [[nodiscard]] std::vector<std::string> deepspeed_uncounted(const EngineStep& step);
 
 /// The file of `accelerate launch`, YAML. Errors: a precision that accelerate does not make.

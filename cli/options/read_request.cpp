@@ -57,11 +57,13 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
 
 /// The options of a step that were given to a form that has none.
 Diagnostics idle_step_options(const Arguments& arguments, const ExportFormRow& form, bool of_plan) {
-  constexpr std::array<std::string_view, 10> of_all{
-      "to", "output", "seq", "lora", "base", "set", "loss", "allow-unknown", "configs", "format"};
+  constexpr std::array<std::string_view, 4> of_all{"to", "output", "configs", "format"};
+  constexpr std::array<std::string_view, 6> of_model{"seq", "lora", "base",
+                                                     "set", "loss", "allow-unknown"};
   Diagnostics mistakes;
   for (const std::string_view option : find_command("export")->options) {
     if (!arguments.given(option) || std::ranges::find(of_all, option) != of_all.end()) continue;
+    if (!of_plan && std::ranges::find(of_model, option) != of_model.end()) continue;
     mistakes.push_back(command_line_error(
         of_plan ? fmt::format("--{} is of a model; a plan says its step itself", option)
                 : fmt::format("--{} says nothing about {}", option, form.name)));

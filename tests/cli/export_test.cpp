@@ -180,6 +180,8 @@ TEST_CASE("a plan of an inference becomes accelerate's device_map") {
   }
   CHECK(stowage_program({"export", plan, "--to", "accelerate", "--batch", "2"}).err ==
         "<command line>: error: --batch is of a model; a plan says its step itself\n");
+  CHECK(stowage_program({"export", plan, "--seq", "2"}).err ==
+        "<command line>: error: --seq is of a model; a plan says its step itself\n");
   CHECK(stowage_program({"export", plan, "--to", "fsdp"}).err ==
         plan +
             ": error: accelerate's settings are of a model, and this is a plan\n"

@@ -152,6 +152,20 @@ def read_trl(path: Path, wanted: dict[str, Any]) -> None:
     expect("the base", (model.load_in_4bit, model.bnb_4bit_quant_type), (True, "nf4"))
 
 
+def read_sharded_trl(path: Path, wanted: dict[str, Any]) -> None:
+    from trl import ModelConfig, SFTConfig, TrlParser
+
+    arguments = ["--config", str(path), "--use_cpu", "--output_dir", tempfile.mkdtemp()]
+    training, _ = TrlParser((SFTConfig, ModelConfig)).parse_args_and_config(arguments)
+    expect("bf16", training.bf16, True)
+    expect("FSDP", bool(training.fsdp), not wanted["zero"])
+    if wanted["zero"]:
+        expect("the stage", training.deepspeed["zero_optimization"]["stage"], wanted["zero"])
+        expect("the rate", training.deepspeed["optimizer"]["params"]["lr"], "auto")
+    else:
+        expect("the checkpoints", training.fsdp_config["activation_checkpointing"], True)
+
+
 def read_axolotl(path: Path, wanted: dict[str, Any]) -> None:
     import yaml
     from axolotl.utils.schemas.config import AxolotlInputConfig
@@ -399,6 +413,22 @@ def main() -> int:
         ),
         ("trl", "trl", ".yaml", TUNED, read_trl, {"batch": 1, "optim": "adamw_torch"}),
         ("axolotl", "axolotl", ".yaml", TUNED, read_axolotl, {"batch": 1, "adapter": "qlora"}),
+        (
+            "trl",
+            "trl",
+            ".yaml",
+            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"],
+            read_sharded_trl,
+            {"zero": 0},
+        ),
+        (
+            "trl",
+            "trl",
+            ".yaml",
+            [*SHARDED, "--zero", "3", "--precision", "bf16", "--offload", "all"],
+            read_sharded_trl,
+            {"zero": 3},
+        ),
         (
             "axolotl",
             "axolotl",

@@ -219,6 +219,48 @@ use_bnb_nested_quant: true
   CHECK(found->unsaid == Lines{"`set` layers=2: the model's own configuration"});
 }
 
+TEST_CASE("TRL: DeepSpeed's settings, whose rates the Trainer fills in") {
+  ExportQuestion question = sharded_llama(ExportForm::trl, 2, false);
+  question.step.wishes.parallel.offload = Offload::optimizer;
+  CHECK(exported_body(question) ==
+        R"(per_device_train_batch_size: 2
+gradient_accumulation_steps: 1
+max_length: 64
+packing: false
+bf16: true
+fp16: false
+dtype: "float32"
+optim: "adamw_torch_fused"
+gradient_checkpointing: false
+activation_offloading: false
+deepspeed:
+  train_micro_batch_size_per_gpu: 2
+  gradient_accumulation_steps: 1
+  train_batch_size: 16
+  zero_optimization:
+    stage: 2
+    contiguous_gradients: true
+    overlap_comm: false
+    reduce_bucket_size: 500000000
+    allgather_bucket_size: 500000000
+    offload_optimizer:
+      device: "cpu"
+      pin_memory: true
+      ratio: 1.0
+  bf16:
+    enabled: true
+  fp16:
+    enabled: false
+  optimizer:
+    type: "AdamW"
+    params:
+      lr: "auto"
+      weight_decay: "auto"
+      betas: "auto"
+      eps: "auto"
+)");
+}
+
 TEST_CASE("axolotl: FSDP, and its own names for adapters") {
   ExportQuestion question = sharded_llama(ExportForm::axolotl, 0, true);
   question.step.wishes.parallel.offload = Offload::all;

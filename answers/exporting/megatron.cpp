@@ -47,6 +47,7 @@ void add_sharding(const EngineStep& step, FlagList& flags, EngineFile& file) {
   if (parallel.offload == Offload::none) return;
   if (parallel.offloads_optimizer()) {
     flags.add("optimizer-cpu-offload");
+    flags.add("use-precision-aware-optimizer");  // Megatron refuses the one without the other
     flags.add("optimizer-offload-fraction", "1.0");
     if (!parallel.pinned) {
       flags.add("no-pin-cpu-grads");

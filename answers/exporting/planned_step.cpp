@@ -25,7 +25,7 @@ bool has_moved_activations(const Plan& plan) {
 }
 
 /// The name by which the optimizer is asked for. nullopt: no name has its settings.
-std::optional<std::string> optimizer_name(OptimizerSettings settings) {
+std::optional<std::string> optimizer_name(const OptimizerSettings& settings) {
   for (const std::string_view name : optimizer_names()) {
     OptimizerSettings named = *named_optimizer(name);
     named.implementation = settings.implementation;

@@ -128,7 +128,7 @@ class TrlWriter {
         "the model, the data and the learning rate: keys model_name_or_path, dataset_name and "
         "learning_rate, which change no memory that is counted here");
     file_.uncounted.emplace_back(
-        "SFTTrainer's loss `nll`, which does not make the logits whole: it takes less than is "
+        "SFTTrainer's loss 'nll', which does not make the logits whole: it takes less than is "
         "counted");
     file_.body = yaml_text(tree_);
     return std::move(file_);

@@ -369,6 +369,7 @@ TEST_CASE("Megatron: sharded by its own FSDP, recomputed, the optimizer on the h
   --use-megatron-fsdp
   --data-parallel-sharding-strategy optim_grads_params
   --optimizer-cpu-offload
+  --use-precision-aware-optimizer
   --optimizer-offload-fraction 1.0
 )
 )");

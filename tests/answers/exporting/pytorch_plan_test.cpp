@@ -99,7 +99,7 @@ TEST_CASE("a plan for PyTorch is exported unsized, and that is said") {
 #   the model, the data and the learning rate: keys model_name_or_path, dataset_name and learning_rate, which change no memory that is counted here
 # Not counted:
 #   what this configuration takes: the plan holds no model, and an export of the model itself counts it
-#   SFTTrainer's loss `nll`, which does not make the logits whole: it takes less than is counted
+#   SFTTrainer's loss 'nll', which does not make the logits whole: it takes less than is counted
 per_device_train_batch_size: 64
 gradient_accumulation_steps: 4
 packing: false

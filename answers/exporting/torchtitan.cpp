@@ -86,7 +86,7 @@ std::vector<std::string> torchtitan_remarks(const EngineStep& step) {
 /// "training.local_batch_size 4": the options that torchtitan 0.3 has for the tree's members.
 void add_flags(const SettingsTree& tree, const std::string& path, std::vector<std::string>& flags) {
   for (const auto& [name, value] : std::get<SettingsTree::Members>(tree.value())) {
-    const std::string full = path.empty() ? name : path + '.' + name;
+    const std::string full = path.empty() ? name : fmt::format("{}.{}", path, name);
     if (std::holds_alternative<SettingsTree::Members>(value.value())) {
       if (name != "activation_checkpoint") add_flags(value, full, flags);
       continue;

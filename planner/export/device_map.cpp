@@ -129,7 +129,7 @@ struct ModuleTree {
       return;
     }
     for (const auto& [name, child] : children) {
-      child->write(path.empty() ? name : path + '.' + name, map);
+      child->write(path.empty() ? name : fmt::format("{}.{}", path, name), map);
     }
   }
 };

@@ -76,28 +76,35 @@ Result<std::optional<CheckCures>> find_cures(const CheckQuestion& question, cons
 
 }  // namespace
 
+Result<StepSetup> set_up_check(const CheckQuestion& question) {
+  return set_up_step(question.step, question.card,
+                     {.costs = false,
+                      .result_bytes = question.rule_of_thumb,
+                      .evaluation = question.eval_batch.has_value()});
+}
+
 Result<CheckAnswer> answer(const CheckQuestion& question) {
-  const auto setup = set_up_step(question.step, question.card,
-                                 {.costs = false,
-                                  .result_bytes = question.rule_of_thumb,
-                                  .evaluation = question.eval_batch.has_value()});
-  if (!setup) return tl::unexpected(setup.error());
-  const StepDocument& document = setup->step.document;
+  return set_up_check(question).and_then(
+      [&](const StepSetup& setup) { return answer(question, setup); });
+}
+
+Result<CheckAnswer> answer(const CheckQuestion& question, const StepSetup& setup) {
+  const StepDocument& document = setup.step.document;
   const std::int64_t batch = question.batch.value_or(document.batch.value_or(1));
   if (auto served = check_batch(document, batch, "batch"); !served) {
     return tl::unexpected(std::move(served.error()));
   }
-  const auto step = setup->at_batch(batch);
+  const auto step = setup.at_batch(batch);
   if (!step) return tl::unexpected(step.error());
-  auto evaluation = evaluate(question, *setup, *step);
+  auto evaluation = evaluate(question, setup, *step);
   if (!evaluation) return tl::unexpected(std::move(evaluation.error()));
   const auto rule = by_hand(question, document, batch);
   if (!rule) return tl::unexpected(rule.error());
   CheckAnswer found{.step = summarise_step(document),
                     .batch = batch,
-                    .card = setup->card.card,
-                    .settings = setup->step.settings,
-                    .training = check(*step, setup->card.card, setup->step.settings),
+                    .card = setup.card.card,
+                    .settings = setup.step.settings,
+                    .training = check(*step, setup.card.card, setup.step.settings),
                     .evaluation = *std::move(evaluation),
                     .rule_of_thumb = *rule,
                     .counts_steps_on_host = document.graph->host_state_bytes > 0,
@@ -105,8 +112,8 @@ Result<CheckAnswer> answer(const CheckQuestion& question) {
   found.report =
       found.evaluation ? with_evaluation(found.training, *found.evaluation) : found.training;
   found.workspaces = kernel_workspaces(*step, found.report);
-  found.notes = setup->notes();
-  auto cures = find_cures(question, *setup, found.training);
+  found.notes = setup.notes();
+  auto cures = find_cures(question, setup, found.training);
   if (!cures) return tl::unexpected(std::move(cures.error()));
   found.cures = *std::move(cures);
   return found;

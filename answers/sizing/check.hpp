@@ -12,6 +12,7 @@
 #include "answers/sizing/step_summary.hpp"
 #include "answers/sizing/tried_changes.hpp"
 #include "answers/sizing/verdict.hpp"
+#include "answers/subject/step_setup.hpp"
 #include "estimator/check/evaluation.hpp"
 #include "estimator/check/rule_of_thumb.hpp"
 
@@ -50,8 +51,13 @@ struct CheckAnswer {
   [[nodiscard]] Verdict verdict() const { return verdict_of(report); }
 };
 
-/// Errors: what the question names cannot be found or read, or does not go together; the step
-/// cannot be sized at the batch. Asks cuDNN about each distinct kernel once.
+/// What the question is answered with. Errors: what it names cannot be found or read, or does not
+/// go together.
+[[nodiscard]] Result<StepSetup> set_up_check(const CheckQuestion& question);
+/// `setup`: set_up_check's of the same question. Errors: the step cannot be sized at the batch.
+/// Asks cuDNN about each distinct kernel once.
+[[nodiscard]] Result<CheckAnswer> answer(const CheckQuestion& question, const StepSetup& setup);
+/// Both.
 [[nodiscard]] Result<CheckAnswer> answer(const CheckQuestion& question);
 
 }  // namespace stowage

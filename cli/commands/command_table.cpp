@@ -276,12 +276,17 @@ const std::vector<CommandSpec>& all_commands() {
        .run = answered<read_diff_request, run_diff>},
       {.name = "export",
        .summary = "a plan or a model in another form",
-       .details = "Writes a plan or a model for other tools. dot: a drawing for graphviz; of a "
-                  "plan with devices, and what crosses the link in red.",
+       .details =
+           "Writes a plan or a model for other programs: as a drawing (dot), as JSON, or as the "
+           "configuration of what trains or serves it. Of a model the options of check say the "
+           "step; the configuration is sized by the same count, what the file cannot say and what "
+           "is not counted is listed beside it. docs/engines.md has the forms. Exit code 1: what "
+           "was written does not fit the card.",
        .positionals = {{.name = "PLAN", .help = "a plan's file, or a MODEL"}},
-       .options = {"to", "output", "seq", "lora", "base", "set", "loss", "allow-unknown",
-                   "configs"},
-       .examples = {"stowage export m.yaml --to dot -o m.dot", "stowage export resnet18 --to dot"},
+       .options = joined({{"to", "output", "batch"}, sizing_options}),
+       .examples = {"stowage export m.yaml --to dot -o m.dot",
+                    "stowage export gpt2 --to deepspeed --gpu rtx3060 --gpus 4 --zero 2",
+                    "stowage export resnet18 --to dot"},
        .run = answered<read_export_request, run_export>},
       {.name = "summary",
        .summary = "layers, output shapes, parameters",

@@ -9,6 +9,7 @@
 
 #include "answers/question/shell_word.hpp"
 #include "answers/question/version.hpp"
+#include "cli/options/command.hpp"
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
 #include "estimator/base/name_match.hpp"
@@ -21,26 +22,53 @@ std::string first_positional(const Arguments& arguments) {
   return arguments.positionals().empty() ? std::string() : arguments.positionals().front();
 }
 
-// A file that is named as a picture and holds the text of one would open nowhere.
-std::optional<Diagnostic> contradicting_extension(const Arguments& arguments) {
+// A file that is named as a picture and holds the text of one would open nowhere; one that is named
+// as another language is read wrongly.
+std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
+                                                  const ExportFormRow& form, bool of_plan) {
+  const std::string_view ending =
+      of_plan && !form.plan_ending.empty() ? form.plan_ending : form.ending;
   const std::string output = text_or_empty(arguments, "output");
   const std::string extension = lower_case(std::filesystem::path(output).extension().string());
   constexpr std::array<std::string_view, 7> pictures{".svg", ".png", ".pdf", ".ps",
                                                      ".jpg", ".gif", ".webp"};
-  constexpr std::array<std::string_view, 5> texts{".html", ".json", ".yaml", ".yml", ".csv"};
-  if (std::ranges::find(pictures, extension) != pictures.end()) {
+  constexpr std::array<std::string_view, 9> texts{".html", ".json", ".yaml", ".yml", ".csv",
+                                                  ".toml", ".py",   ".sh",   ".dot"};
+  const bool is_drawing = form.form == ExportForm::dot;
+  if (is_drawing && std::ranges::find(pictures, extension) != pictures.end()) {
     return command_line_error(
         fmt::format("dot is a text for graphviz, and '{}' is named as a picture", output),
         fmt::format("{} | dot -T{} -o {}", advice(arguments.typed(), "export"), extension.substr(1),
                     shell_word(output)));
   }
+  if (extension == ending || (extension == ".yml" && ending == ".yaml")) {
+    return std::nullopt;
+  }
   if (std::ranges::find(texts, extension) != texts.end()) {
-    const std::string better = std::filesystem::path(output).replace_extension(".dot").string();
+    const std::string better = std::filesystem::path(output).replace_extension(ending).string();
     return command_line_error(
-        fmt::format("what is written is dot, and '{}' is named as something else", output),
-        fmt::format("{} -o {}", advice(arguments.typed(), "export"), shell_word(better)));
+        fmt::format("what is written is {}, and '{}' is named as something else",
+                    is_drawing ? std::string("dot") : fmt::format("a file {}", ending), output),
+        fmt::format("{} -o {}", advice(arguments.typed(), "export", {.repeat = {"to"}}),
+                    shell_word(better)));
   }
   return std::nullopt;
+}
+
+/// The options of a step that were given to a form that has none.
+Diagnostics idle_step_options(const Arguments& arguments, const ExportFormRow& form, bool of_plan) {
+  constexpr std::array<std::string_view, 4> of_all{"to", "output", "configs", "format"};
+  constexpr std::array<std::string_view, 6> of_model{"seq", "lora", "base",
+                                                     "set", "loss", "allow-unknown"};
+  Diagnostics mistakes;
+  for (const std::string_view option : find_command("export")->options) {
+    if (!arguments.given(option) || std::ranges::find(of_all, option) != of_all.end()) continue;
+    if (!of_plan && std::ranges::find(of_model, option) != of_model.end()) continue;
+    mistakes.push_back(command_line_error(
+        of_plan ? fmt::format("--{} is of a model; a plan says its step itself", option)
+                : fmt::format("--{} says nothing about {}", option, form.name)));
+  }
+  return mistakes;
 }
 
 /// The models of a table, or its only one; `named` as the command line does.
@@ -230,12 +258,51 @@ Result<DiffRequest> read_diff_request(const Arguments& arguments) {
   return request;
 }
 
+namespace {
+
+/// The card, the step and the cache of a configuration that is sized.
+Result<ExportQuestion> read_sized_export(const Arguments& arguments) {
+  auto step = read_step(arguments, default_runtime);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  const auto serving = read_serving(arguments);
+  if (!serving) return tl::unexpected(serving.error());
+  auto card = read_card(arguments, step->model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  if (names_several_cards(*card)) {
+    return failure(
+        command_line_error("what is exported is sized on one card", "--gpu takes one name here"));
+  }
+  return ExportQuestion{.step = *std::move(step),
+                        .card = *std::move(card),
+                        .batch = given_batch(arguments),
+                        .serving = *serving};
+}
+
+}  // namespace
+
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
-  if (auto mistake = contradicting_extension(arguments)) return failure(*std::move(mistake));
-  return read_model(arguments).map([&](ModelQuestion model) {
-    return ExportRequest{.question = {.model = std::move(model)},
-                         .output = text_or_empty(arguments, "output")};
-  });
+  const ExportFormRow& form = *find_export_form(*arguments.text("to"));
+  const bool of_plan = names_plan(arguments.positionals().front());
+  if (auto mistake = contradicting_extension(arguments, form, of_plan)) {
+    return failure(*std::move(mistake));
+  }
+  ExportRequest request{.format = format_of(*arguments.text("format")),
+                        .output = text_or_empty(arguments, "output")};
+  if (form.is_sized && !of_plan) {
+    auto question = read_sized_export(arguments);
+    if (!question) return tl::unexpected(std::move(question.error()));
+    request.question = *std::move(question);
+  } else {
+    if (Diagnostics mistakes = idle_step_options(arguments, form, of_plan); !mistakes.empty()) {
+      return tl::unexpected(std::move(mistakes));
+    }
+    auto model = read_model(arguments);
+    if (!model) return tl::unexpected(std::move(model.error()));
+    request.question.step.model = *std::move(model);
+  }
+  request.question.form = form.form;
+  request.question.written_by = fmt::format("stowage {}", program_version);
+  return request;
 }
 
 Result<SummaryQuestion> read_summary_request(const Arguments& arguments) {

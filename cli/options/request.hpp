@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
+#include "answers/exporting/export.hpp"
 #include "answers/planning/diff.hpp"
 #include "answers/planning/explain.hpp"
-#include "answers/planning/export.hpp"
 #include "answers/planning/plan_question.hpp"
 #include "answers/planning/validate.hpp"
 #include "answers/sizing/batch.hpp"
@@ -59,6 +59,7 @@ struct DiffRequest {
 
 struct ExportRequest {
   ExportQuestion question;
+  Format format = Format::table;
   std::string output;  ///< a file, "-" for stdout; empty: stdout
 };
 

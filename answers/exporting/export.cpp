@@ -1,0 +1,352 @@
+#include "answers/exporting/export.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "answers/exporting/engine_files.hpp"
+#include "answers/exporting/planned_step.hpp"
+#include "answers/exporting/pytorch_plan.hpp"
+#include "answers/question/question_error.hpp"
+#include "answers/subject/asked_model.hpp"
+#include "answers/subject/file_kind.hpp"
+#include "answers/subject/step_setup.hpp"
+#include "estimator/base/read_source.hpp"
+#include "estimator/formats/import_model.hpp"
+#include "estimator/recorded/missing_update.hpp"
+#include "planner/export/dot.hpp"
+#include "planner/export/plan_text.hpp"
+#include "planner/plan/plan_file.hpp"
+
+namespace stowage {
+
+namespace {
+
+/// The source, where it may be a plan: a plan's file, or stdin, which is read once; null: it is
+/// none.
+Result<SourceTextPtr> source_of_plan(const ExportQuestion& question) {
+  const std::string& argument = question.step.model.source;
+  if (argument == "-") {
+    const ExportFormRow& row = row_of(question.form);
+    if (!row.of_plan || row.is_sized) return SourceTextPtr();
+    return read_source(argument, FileKind::plan);
+  }
+  if (!names_plan(argument)) return SourceTextPtr();
+  return read_source(argument, FileKind::plan);
+}
+
+ExportAnswer plain_answer(ExportForm form, std::string text) {
+  ExportAnswer found;
+  found.form = form;
+  found.body = std::move(text);
+  return found;
+}
+
+/// The comment on the file's head: for what it was written, whether that fits, and the lists.
+void add_head(const ExportQuestion& question, const std::string& model, const Card& card,
+              ExportAnswer& found) {
+  found.head = {fmt::format("Written by {} for {} on {}.", question.written_by, model, card.name)};
+  if (const auto verdict = found.verdict()) {
+    const auto [needed, available] = format_apart(verdict->device_bytes, verdict->available_bytes);
+    found.head.push_back(
+        verdict->fits
+            ? fmt::format("It fits: {} of {} available.", needed, available)
+            : fmt::format("It does not fit: {} wanted, {} available.", needed, available));
+  }
+  const auto list = [&](std::string_view title, const std::vector<std::string>& items) {
+    if (items.empty()) return;
+    found.head.emplace_back(title);
+    for (const std::string& item : items) found.head.push_back("  " + item);
+  };
+  list("Counted, and not said by this file:", found.unsaid);
+  list("Beside the file:", found.remarks);
+  list("Not counted:", found.uncounted);
+}
+
+/// The file of a model that was sized, without its head.
+ExportAnswer with_file(const ExportQuestion& question, EngineFile file) {
+  ExportAnswer found = plain_answer(question.form, std::move(file.body));
+  found.unsaid = std::move(file.unsaid);
+  found.remarks = std::move(file.remarks);
+  found.uncounted = std::move(file.uncounted);
+  return found;
+}
+
+Result<ExportAnswer> draw_model(const ExportQuestion& question, FoundModel source) {
+  if (auto mistake = program_to_export(*source.source)) return failure(*std::move(mistake));
+  const auto model = load_asked_model(std::move(source), question.step.model);
+  if (!model) return tl::unexpected(model.error());
+  return plain_answer(question.form, export_dot(model->graph));
+}
+
+Diagnostic no_training(const ExportFormRow& row) {
+  return question_error(
+      fmt::format("{}'s settings are of training, and this is an inference", row.title));
+}
+
+Result<void> check_training(const ExportFormRow& row, const StepSetup& setup) {
+  if (setup.step.settings.runtime != Runtime::pytorch) {
+    return failure(question_error(fmt::format("`runtime` {}: {} runs PyTorch",
+                                              to_string(setup.step.settings.runtime), row.title)));
+  }
+  if (setup.step.document.graph->settings.mode != Mode::train) {
+    return failure(no_training(row));
+  }
+  const auto missing = missing_update(setup.step.document);
+  if (missing && missing->is_whole) {
+    return failure(question_error(
+        fmt::format("the step has no update of its parameters, and {} trains with one", row.title),
+        "`optimizer` NAME adds one"));
+  }
+  return {};
+}
+
+Result<EngineFile> write_engine_file(ExportForm form, const EngineStep& step) {
+  switch (form) {
+    case ExportForm::deepspeed:
+      return deepspeed_file(step);
+    case ExportForm::fsdp:
+      return fsdp_file(step);
+    case ExportForm::accelerate:
+      return accelerate_file(step);
+    case ExportForm::torchtitan:
+      return torchtitan_file(step);
+    case ExportForm::megatron:
+      return megatron_file(step);
+    case ExportForm::axolotl:
+      return axolotl_file(step);
+    case ExportForm::trl:
+      return trl_file(step);
+    default:
+      break;
+  }
+  return failure(fmt::format("{} has no settings of training", row_of(form).name));
+}
+
+/// What the program does where the question leaves FSDP's reductions open: accelerate reduces in
+/// the format of the gathered parameters.
+std::optional<DataType> usual_reduction(ExportForm form, const StepDocument& document) {
+  const FullyShard& fsdp = document.graph->settings.parallel.fsdp;
+  const bool by_accelerate = form != ExportForm::torchtitan && form != ExportForm::megatron;
+  if (!by_accelerate || !fsdp.on || fsdp.reduce_type || !has_master_weights(document.precision)) {
+    return std::nullopt;
+  }
+  return float_type(document.precision);
+}
+
+/// Errors: set_up_check's.
+Result<StepSetup> set_up_export(CheckQuestion& check, ExportForm form) {
+  auto setup = set_up_check(check);
+  if (!setup) return setup;
+  const auto reduction = usual_reduction(form, setup->step.document);
+  if (!reduction || setup->step.model == nullptr) return setup;
+  check.step.wishes.parallel.fsdp.reduce_type = reduction;
+  return set_up_check(check);
+}
+
+/// The configuration of a step that is set up; `remarks`: in front of the file's own.
+Result<ExportAnswer> export_setup(const ExportQuestion& question, const CheckQuestion& check,
+                                  const StepSetup& setup, std::vector<std::string> remarks) {
+  if (auto served = check_training(row_of(question.form), setup); !served) {
+    return tl::unexpected(std::move(served.error()));
+  }
+  auto sizes = answer(check, setup);
+  if (!sizes) return tl::unexpected(std::move(sizes.error()));
+  const EngineStep step = engine_step(check.step, setup.step, sizes->batch);
+  auto file = write_engine_file(question.form, step);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  file->unsaid = unsaid_settings(step, *file);
+  file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
+  const std::vector<std::string> own_head = file->head;
+  ExportAnswer found = with_file(question, *std::move(file));
+  found.notes = sizes->notes;
+  const Card card = sizes->card;
+  found.sizes = *std::move(sizes);
+  add_head(question, step.model, card, found);
+  found.head.insert(found.head.end(), own_head.begin(), own_head.end());
+  return found;
+}
+
+Result<ExportAnswer> export_step(const ExportQuestion& question) {
+  if (question.form == ExportForm::llama_cpp) {
+    return failure(
+        question_error("llama.cpp serves: how long is a context?", "`context_length` N says it"));
+  }
+  CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
+  const auto setup = set_up_export(check, question.form);
+  if (!setup) return tl::unexpected(setup.error());
+  return export_setup(question, check, *setup, {});
+}
+
+Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const Plan& plan) {
+  if (plan.step.graph->settings.mode != Mode::train) {
+    return failure(no_training(row_of(question.form)));
+  }
+  const bool moves_activations =
+      question.form == ExportForm::trl || question.form == ExportForm::axolotl;
+  const auto planned = set_up_planned_step(plan, moves_activations);
+  if (!planned) return tl::unexpected(planned.error());
+  std::vector<std::string> remarks;
+  for (const std::string& line : unexpressed_decisions(plan, moves_activations)) {
+    remarks.push_back("of the plan it cannot say " + line);
+  }
+  return export_setup(question, planned->question, planned->setup, std::move(remarks));
+}
+
+/// A plan for PyTorch, which holds no model: its file is written, and said to be unsized.
+Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question, SourceTextPtr source) {
+  const ExportFormRow& row = row_of(question.form);
+  if (!row.of_plan || !row.is_sized) {
+    return failure(Diagnostic{
+        .message = fmt::format("a plan for PyTorch is not exported to {}", row.name),
+        .span = {.source = std::move(source)},
+        .hint = "stowage.apply carries it out; the forms of engines that train take its settings"});
+  }
+  const auto plan = read_pytorch_plan(std::move(source));
+  if (!plan) return tl::unexpected(plan.error());
+  const EngineStep step = engine_step(*plan);
+  auto file = write_engine_file(question.form, step);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  file->unsaid = unsaid_settings(step, *file);
+  std::vector<std::string> remarks;
+  for (const std::string& line : unexpressed_decisions(*plan)) {
+    remarks.push_back(
+        fmt::format("of the plan it cannot say {}; stowage.apply carries it out", line));
+  }
+  file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
+  file->uncounted.insert(
+      file->uncounted.begin(),
+      "what this configuration takes: the plan holds no model, and an export of the "
+      "model itself counts it");
+  ExportAnswer found = with_file(question, *std::move(file));
+  found.of_plan = true;
+  Card card;
+  card.name = plan->gpu.empty() ? "no card" : plan->gpu;
+  add_head(question, plan->model, card, found);
+  return found;
+}
+
+Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
+  switch (form) {
+    case ExportForm::dot:
+      return export_dot(plan).map(
+          [](std::string&& text) { return PlanText{.body = std::move(text)}; });
+    case ExportForm::json:
+      return plan_json(plan);
+    case ExportForm::tensorflow:
+      return tensorflow_placement(plan);
+    case ExportForm::accelerate:
+      return device_map(plan);
+    default:
+      break;
+  }
+  return failure(fmt::format("{} takes no plan", row_of(form).name));
+}
+
+Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr source) {
+  const ExportFormRow& row = row_of(question.form);
+  if (!row.of_plan) {
+    return failure(Diagnostic{
+        .message = fmt::format("{}'s settings are of a model, and this is a plan", row.title),
+        .span = {.source = std::move(source)},
+        .hint = "name the model that it was made of, with its settings"});
+  }
+  const auto plan = read_plan(std::move(source));
+  if (!plan) return tl::unexpected(plan.error());
+  const bool has_own_text = !row.is_sized || question.form == ExportForm::accelerate;
+  if (!has_own_text) return export_planned_step(question, *plan);
+  auto text = plan_text(question.form, *plan);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  ExportAnswer found = plain_answer(question.form, std::move(text->body));
+  found.of_plan = true;
+  found.remarks = std::move(text->remarks);
+  const GpuBudget& budget = plan->inputs.budget;
+  if (text->gpu_peak && budget.is_limited()) {
+    found.placed = Verdict{.fits = budget.fits(*text->gpu_peak),
+                           .device_bytes = *text->gpu_peak,
+                           .available_bytes = budget.bytes,
+                           .headroom_bytes = budget.bytes - *text->gpu_peak};
+    found.uncounted = {
+        "what the runtime takes beside the tensors: its context, its libraries, what its allocator "
+        "keeps"};
+  }
+  if (question.form == ExportForm::tensorflow) {
+    add_head(question, plan->inputs.model_name, plan->inputs.card, found);
+  }
+  return found;
+}
+
+Result<ExportAnswer> export_serving(const ExportQuestion& question) {
+  if (question.form != ExportForm::llama_cpp) {
+    return failure(question_error(
+        fmt::format("`context_length` is of serving, and {}'s settings are of training",
+                    row_of(question.form).title),
+        "`to` llama.cpp serves"));
+  }
+  auto sizes = answer(ServingQuestion{question.step, *question.card, *question.serving});
+  if (!sizes) return tl::unexpected(std::move(sizes.error()));
+  auto placed = llama_cpp_file(*sizes, question.step);
+  if (!placed) return tl::unexpected(std::move(placed.error()));
+  ExportAnswer found = with_file(question, std::move(placed->file));
+  found.placed = placed->verdict;
+  found.notes = sizes->notes;
+  add_head(question, sizes->step.model, sizes->card, found);
+  found.sizes = *std::move(sizes);
+  return found;
+}
+
+}  // namespace
+
+bool names_plan(const std::string& source) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(source, ignored)) return false;
+  const FileHead head = read_file_head(source);
+  return stowage_file(head.first_bytes) == StowageFile::plan || is_pytorch_plan(head.first_bytes);
+}
+
+std::optional<Verdict> ExportAnswer::verdict() const {
+  if (placed) return placed;
+  if (const auto* check = std::get_if<CheckAnswer>(&sizes)) return check->verdict();
+  if (const auto* serving = std::get_if<ServingAnswer>(&sizes)) {
+    return verdict_of(serving->deciding().report);
+  }
+  return std::nullopt;
+}
+
+bool ExportAnswer::fits() const {
+  const auto found = verdict();
+  return !found || found->fits;
+}
+
+std::string whole_text(const ExportAnswer& answer) {
+  const std::string_view comment = row_of(answer.form).comment;
+  if (comment.empty() || answer.head.empty()) return answer.body;
+  std::string text;
+  for (const std::string& line : answer.head) text += fmt::format("{} {}\n", comment, line);
+  return text + answer.body;
+}
+
+Result<ExportAnswer> answer(const ExportQuestion& question) {
+  auto source = source_of_plan(question);
+  if (!source) return tl::unexpected(std::move(source.error()));
+  if (*source && stowage_file((*source)->text) == StowageFile::plan) {
+    return export_plan(question, *std::move(source));
+  }
+  if (*source && is_pytorch_plan((*source)->text)) {
+    return export_pytorch_plan(question, *std::move(source));
+  }
+  const ExportFormRow& row = row_of(question.form);
+  if (!row.of_model) {
+    return failure(question_error(fmt::format("{} is written of a plan, and '{}' is none", row.name,
+                                              question.step.model.source),
+                                  "stowage plan makes one"));
+  }
+  if (row.is_sized) return question.serving ? export_serving(question) : export_step(question);
+  if (*source) return draw_model(question, {.source = *std::move(source)});
+  return find_asked_model(question.step.model).and_then([&](FoundModel&& found) {
+    return draw_model(question, std::move(found));
+  });
+}
+
+}  // namespace stowage

@@ -18,6 +18,7 @@
 #include "planner/export/dot.hpp"
 #include "planner/export/plan_text.hpp"
 #include "planner/plan/plan_file.hpp"
+#include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
 
@@ -205,10 +206,11 @@ Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question, SourceT
   }
   const auto plan = read_pytorch_plan(std::move(source));
   if (!plan) return tl::unexpected(plan.error());
-  const EngineStep step = engine_step(*plan);
-  auto file = write_engine_file(question.form, step);
+  const auto step = engine_step(*plan);
+  if (!step) return tl::unexpected(step.error());
+  auto file = write_engine_file(question.form, *step);
   if (!file) return tl::unexpected(std::move(file.error()));
-  file->unsaid = unsaid_settings(step, *file);
+  file->unsaid = unsaid_settings(*step, *file);
   std::vector<std::string> remarks;
   for (const std::string& line : unexpressed_decisions(*plan)) {
     remarks.push_back(
@@ -222,7 +224,7 @@ Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question, SourceT
   ExportAnswer found = with_file(question, *std::move(file));
   found.of_plan = true;
   Card card;
-  card.name = plan->gpu.empty() ? "no card" : plan->gpu;
+  card.name = plan->card.empty() ? "no card" : plan->card;
   add_head(question, plan->model, card, found);
   return found;
 }
@@ -302,7 +304,8 @@ bool names_plan(const std::string& source) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(source, ignored)) return false;
   const FileHead head = read_file_head(source);
-  return stowage_file(head.first_bytes) == StowageFile::plan || is_pytorch_plan(head.first_bytes);
+  const StowageFile kind = stowage_file(head.first_bytes);
+  return kind == StowageFile::plan || kind == StowageFile::pytorch_plan;
 }
 
 std::optional<Verdict> ExportAnswer::verdict() const {
@@ -333,7 +336,7 @@ Result<ExportAnswer> answer(const ExportQuestion& question) {
   if (*source && stowage_file((*source)->text) == StowageFile::plan) {
     return export_plan(question, *std::move(source));
   }
-  if (*source && is_pytorch_plan((*source)->text)) {
+  if (*source && stowage_file((*source)->text) == StowageFile::pytorch_plan) {
     return export_pytorch_plan(question, *std::move(source));
   }
   const ExportFormRow& row = row_of(question.form);

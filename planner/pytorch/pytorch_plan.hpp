@@ -57,7 +57,7 @@ struct PytorchPlan {
   bool names_are_recorded = false;  ///< else of a description: no script is known to have them
   std::int64_t batch = 0;           ///< of one micro-batch
   std::int64_t micro_batches = 1;   ///< whose gradients the script's loop adds up
-  std::string precision, optimizer;
+  std::string precision, optimizer;  ///< "amp-bf16", "momentum"
   std::string step_hash;
   std::string card;
   Bytes available;         ///< of the card

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "estimator/document/step_hash.hpp"
+#include "estimator/optimizer/optimizer_row.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -27,6 +28,19 @@ namespace {
 // Shares of the modules that are checkpointed, of those that save most for their time.
 constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
 constexpr std::int64_t most_micro_batches = 64;
+
+/// The name of a preset or a row that keeps the same state: "momentum".
+std::string optimizer_word(const OptimizerSettings& settings) {
+  for (const std::string_view name : optimizer_names()) {
+    const auto named = named_optimizer(name);
+    if (named && named->name == settings.name && (named->momentum > 0) == (settings.momentum > 0) &&
+        named->nesterov == settings.nesterov && named->amsgrad == settings.amsgrad &&
+        named->centered == settings.centered) {
+      return std::string(name);
+    }
+  }
+  return settings.name;
+}
 
 class PytorchSearch {
  public:
@@ -270,7 +284,7 @@ class PytorchSearch {
                      .batch = of.step.batch,
                      .micro_batches = of.micro_batches,
                      .precision = std::string(to_string(document.precision)),
-                     .optimizer = document.graph->settings.optimizer.name,
+                     .optimizer = optimizer_word(document.graph->settings.optimizer),
                      .step_hash = step_hash(whole_),
                      .card = request_.plan.card.name,
                      .available = report.available_bytes,

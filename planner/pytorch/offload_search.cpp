@@ -81,6 +81,7 @@ class Cuts {
       return Bytes();
     }
     const Bytes missing = std::max(Bytes() - report->headroom, Bytes(1));
+    if (report->fits) return missing;  // but asks the driver for memory in every step
     const bool is_first = search_.least_missing == Bytes();
     search_.least_missing = is_first ? missing : std::min(search_.least_missing, missing);
     return missing;

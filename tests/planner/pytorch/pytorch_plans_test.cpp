@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "estimator/document/make_document.hpp"
@@ -56,12 +55,18 @@ Bytes reserved_with_everything(const std::string& model, std::int64_t batch) {
 }  // namespace
 
 TEST_CASE("plans for PyTorch fit the card, are above their bounds, and name what they move") {
-  for (const auto& [model, batch, percents] :
-       {std::tuple{std::string("resnet18"), 32, std::vector{75, 60}},
-        std::tuple{std::string("gpt2"), 2, std::vector{90}}}) {
+  struct Tried {
+    std::string model;
+    std::int64_t batch;
+    std::vector<int> percents;
+  };
+  const Tried all[] = {{"resnet18", 32, {75, 60}}, {"gpt2", 2, {90}}};
+  for (const Tried& tried : all) {
+    const std::string& model = tried.model;
+    const std::int64_t batch = tried.batch;
     CAPTURE(model);
     const Bytes whole = reserved_with_everything(model, batch);
-    for (const int percent : percents) {
+    for (const int percent : tried.percents) {
       CAPTURE(percent);
       const PytorchRequest request = request_of(model, batch, Bytes(whole.count() / 100 * percent));
       const auto workspaces = rule_workspace_source(8.6);

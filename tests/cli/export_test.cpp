@@ -34,7 +34,7 @@ Outcome export_mlp(std::vector<std::string> more) {
 
 /// The budget is below what everything on the GPU takes.
 std::string small_plan(const testing::TemporaryFolder& folder) {
-  const std::string path = folder.path("plan.yaml");
+  std::string path = folder.path("plan.yaml");
   const Outcome planned =
       stowage_program({"plan", "mlp", "--mode", "inference", "--batch", "2048", "--budget", "8MiB",
                        "--placement", "weights,activations", "-o", path});

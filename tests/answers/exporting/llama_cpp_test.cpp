@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cstdint>
+
 #include "tests/answers/exporting/export_questions.hpp"
 
 namespace stowage {
@@ -63,7 +65,7 @@ TEST_CASE("llama.cpp: blocks from the end lie on the GPU, as many as fit") {
   CHECK(verdict.fits);
   // A block of Llama 3 8B has 218,112,000 parameters and 16 MiB of this cache: one more has no
   // room.
-  const Bytes block = Bytes(218'112'000 * 2) + 16_MiB;
+  const Bytes block = Bytes(std::int64_t{218'112'000} * 2) + 16_MiB;
   CHECK(verdict.headroom_bytes < block);
   // On the GPU: all that is counted, but for the other blocks and the embedding.
   const Bytes whole = std::get<ServingAnswer>(found->sizes).larger().report.device_bytes;

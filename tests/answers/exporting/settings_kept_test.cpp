@@ -1,6 +1,7 @@
 // No setting is dropped silently: whatever is changed in a question changes the file, or what is
 // said beside it.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <functional>
 #include <utility>
@@ -136,8 +137,10 @@ void check_changes(const ExportQuestion& base, const std::vector<Change>& change
     change(changed);
     const Told after = told(changed);
     if (!after.refusal.empty()) continue;
-    for (const auto& [other, earlier] : seen) {
-      CHECK_MESSAGE(after != earlier, row_of(base.form).name, ": ", name, " is told as ", other);
+    for (const auto& earlier : seen) {
+      const std::string told_twice =
+          fmt::format("{}: {} is told as {}", row_of(base.form).name, name, earlier.first);
+      CHECK_MESSAGE(after != earlier.second, told_twice);
     }
     seen.emplace_back(name, after);
   }

@@ -9,6 +9,7 @@
 
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/model/operator_row.hpp"
 #include "estimator/step/lower.hpp"
 #include "tests/support/source_directory.hpp"
 

@@ -49,7 +49,7 @@ class StepCompletion {
     last_.push_back(NodeId::of(step_.nodes.size()));
     renumber();
     renumber_convolutions(step_);
-    if (recorded_.micro_batch.end_storage.valid()) into_micro_batch(storages);
+    into_micro_batch(step_, storages);
     return std::move(step_);
   }
 
@@ -114,18 +114,6 @@ class StepCompletion {
     const MicroBatch& part = recorded_.micro_batch;
     if (part.first_node.valid()) step_.micro_batch.first_node = first_[part.first_node.index()];
     if (part.end_node.valid()) step_.micro_batch.end_node = first_[part.end_node.index()];
-  }
-
-  /// Moves the storages from `added` on into the range of the micro-batch's storages.
-  void into_micro_batch(std::size_t added) {
-    const std::size_t end = recorded_.micro_batch.end_storage.index();
-    const std::size_t count = step_.storages.size() - added;
-    std::vector<StorageId> place;
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
-      place.push_back(StorageId::of(i >= added ? end + (i - added) : i < end ? i : i + count));
-    }
-    move_storages(step_, place);
-    step_.micro_batch.end_storage = StorageId::of(end + count);
   }
 
   const StepGraph& recorded_;

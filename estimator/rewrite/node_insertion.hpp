@@ -2,6 +2,8 @@
 // inserted between them.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -46,5 +48,9 @@ class NodeInsertion {
   std::vector<KernelNode> nodes_;
   std::vector<NodeId> place_;  // by original node
 };
+
+/// Inserts nodes before and behind nodes of the step, each by the number of that one.
+void insert_nodes(StepGraph& step, std::multimap<std::size_t, KernelNode> before,
+                  std::multimap<std::size_t, KernelNode> behind);
 
 }  // namespace stowage

@@ -183,7 +183,8 @@ void Offloading::find_packs() {
     const int region = region_of_[saved.op.index()];
     if (region >= 0) {
       const std::size_t first = first_of_region_[static_cast<std::size_t>(region)];
-      if (saved.role != region_input_role || entered[saved.storage] > 1 || first == nowhere) continue;
+      if (saved.role != region_input_role || entered[saved.storage] > 1 || first == nowhere)
+        continue;
       Pack pack{.at = first, .op = saved.op, .region = region, .saved = i};
       pack.view =
           contiguous_view(saved.storage, {step_.storage(saved.storage).bytes}, DataType::uint8);
@@ -399,29 +400,10 @@ void Offloading::put_together() {
     if (!gone.contains(i)) kept.push_back(std::move(step_.saved[i]));
   }
   step_.saved = std::move(kept);
-  NodeInsertion nodes(step_.nodes.size(), before_.size() + behind_.size());
-  for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-    const auto insert = [&](std::multimap<std::size_t, KernelNode>& made) {
-      const auto [first, end] = made.equal_range(n);
-      for (auto at = first; at != end; ++at) nodes.insert(std::move(at->second));
-    };
-    insert(before_);
-    nodes.keep(std::move(step_.nodes[n]));
-    insert(behind_);
-  }
-  std::move(nodes).put_into(step_);
+  insert_nodes(step_, std::move(before_), std::move(behind_));
   number_repetitions(step_.nodes);
   number_repetitions(step_.storages, old_storages_);
-  const std::size_t end = step_.micro_batch.end_storage.index();
-  const std::size_t more = step_.storages.size() - old_storages_;
-  std::vector<StorageId> storage_place;
-  storage_place.reserve(step_.storages.size());
-  for (std::size_t i = 0; i < old_storages_; ++i) {
-    storage_place.push_back(StorageId::of(i < end ? i : i + more));
-  }
-  for (std::size_t i = 0; i < more; ++i) storage_place.push_back(StorageId::of(end + i));
-  move_storages(step_, storage_place);
-  step_.micro_batch.end_storage = StorageId::of(end + more);
+  into_micro_batch(step_, old_storages_);
 }
 
 }  // namespace

@@ -75,6 +75,19 @@ void move_storages(StepGraph& step, const std::vector<StorageId>& place) {
   });
 }
 
+void into_micro_batch(StepGraph& step, std::size_t added) {
+  if (!step.micro_batch.end_storage.valid()) return;
+  const std::size_t end = step.micro_batch.end_storage.index();
+  const std::size_t count = step.storages.size() - added;
+  std::vector<StorageId> place;
+  place.reserve(step.storages.size());
+  for (std::size_t i = 0; i < step.storages.size(); ++i) {
+    place.push_back(StorageId::of(i >= added ? end + (i - added) : i < end ? i : i + count));
+  }
+  move_storages(step, place);
+  step.micro_batch.end_storage = StorageId::of(end + count);
+}
+
 void drop_storages(StepGraph& step, const std::vector<bool>& gone) {
   std::vector<StorageId> place(step.storages.size());
   std::vector<Storage> left;

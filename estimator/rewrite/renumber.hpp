@@ -1,6 +1,7 @@
 // Updates a step's references to nodes, convolutions and storages after these got new numbers.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "estimator/step/step_graph.hpp"
@@ -18,6 +19,10 @@ void renumber_convolutions(StepGraph& step);
 /// Reorders the storages. `place`: the new number of each original storage. The bounds of the
 /// micro-batch's storages are not changed.
 void move_storages(StepGraph& step, const std::vector<StorageId>& place);
+
+/// Moves the storages from `added` on, which were made for a micro-batch, to the end of the
+/// micro-batch's own. Without a micro-batch they stay where they are.
+void into_micro_batch(StepGraph& step, std::size_t added);
 
 /// Takes storages out of the step. Precondition: no node, input, loss, output or variable has one
 /// of the `gone`; saved tensors and gradients of them go too. The bounds of the micro-batch's

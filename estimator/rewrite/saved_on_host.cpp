@@ -121,34 +121,10 @@ class SavedStaying {
   }
 
   void put_together() {
-    NodeInsertion nodes(step_.nodes.size(), before_.size() + behind_.size());
-    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-      const auto insert = [&](std::multimap<std::size_t, KernelNode>& made) {
-        const auto [first, end] = made.equal_range(n);
-        for (auto at = first; at != end; ++at) nodes.insert(std::move(at->second));
-      };
-      insert(before_);
-      nodes.keep(std::move(step_.nodes[n]));
-      insert(behind_);
-    }
-    std::move(nodes).put_into(step_);
+    insert_nodes(step_, std::move(before_), std::move(behind_));
     number_repetitions(step_.nodes);
     number_repetitions(step_.storages, old_storages_);
-    if (step_.micro_batch.end_storage.valid()) into_micro_batch();
-  }
-
-  void into_micro_batch() {
-    const std::size_t end = step_.micro_batch.end_storage.index();
-    const std::size_t more = step_.storages.size() - old_storages_;
-    std::vector<StorageId> place;
-    place.reserve(step_.storages.size());
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
-      place.push_back(StorageId::of(i >= old_storages_ ? end + (i - old_storages_)
-                                    : i < end          ? i
-                                                       : i + more));
-    }
-    move_storages(step_, place);
-    step_.micro_batch.end_storage = StorageId::of(end + more);
+    into_micro_batch(step_, old_storages_);
   }
 
   StepGraph step_;

@@ -40,7 +40,7 @@ struct LowerRequest {
 struct PlanningRequest {
   PlanQuestion question;
   bool for_pytorch = false;  ///< it is PyTorch that carries the plan out
-  std::string frontier;  ///< a file; empty: none
+  std::string frontier;      ///< a file; empty: none
   bool log_placement = false;
   bool verbose = false;  ///< every bound
   std::string output;    ///< a file, "-" for stdout; empty: nowhere

@@ -54,9 +54,9 @@ struct PytorchTotals {
 struct PytorchPlan {
   std::string stowage_version;
   std::string model;
-  bool names_are_recorded = false;  ///< else of a description: no script is known to have them
-  std::int64_t batch = 0;           ///< of one micro-batch
-  std::int64_t micro_batches = 1;   ///< whose gradients the script's loop adds up
+  bool names_are_recorded = false;   ///< else of a description: no script is known to have them
+  std::int64_t batch = 0;            ///< of one micro-batch
+  std::int64_t micro_batches = 1;    ///< whose gradients the script's loop adds up
   std::string precision, optimizer;  ///< "amp-bf16", "momentum"
   std::string step_hash;
   std::string card;

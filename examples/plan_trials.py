@@ -106,3 +106,18 @@ def compare(plan: stowage.Plan, build: Build, step: Step, options: argparse.Name
     print(f"{len(without)} steps of {', '.join(map(str, sizes(options)))} samples: losses, gradients, "
           "parameters and buffers are equal to the bit")
     return 0
+
+
+def carry_out(plan: stowage.Plan | None, build: Build, step: Step, options: argparse.Namespace) -> int:
+    """What the options ask for: a rehearsal, a comparison, or training, with the plan if there is one."""
+    if plan is not None and options.pretend:
+        return pretend(plan, build, step, options)
+    if plan is not None and options.compare:
+        return compare(plan, build, step, options)
+    model, optimizer = build(options.device)
+    if plan is not None:
+        stowage.apply(model, optimizer, plan)
+    for number, batch in enumerate(sizes(options)):
+        loss = step(model, optimizer, batch, options.device)
+        print(f"step {number + 1}: loss {loss.item():.6f}")
+    return 0

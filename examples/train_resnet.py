@@ -64,18 +64,7 @@ def main() -> int:
     plan = plan_trials.settled(parser, options)
     make = functools.partial(build, options.model)
     run = functools.partial(step, options.image_size, options.micro_batches)
-    if plan is not None and options.pretend:
-        return plan_trials.pretend(plan, make, run, options)
-    if plan is not None and options.compare:
-        return plan_trials.compare(plan, make, run, options)
-
-    model, optimizer = make(options.device)
-    if plan is not None:
-        stowage.apply(model, optimizer, plan)
-    for number, batch in enumerate(plan_trials.sizes(options)):
-        loss = run(model, optimizer, batch, options.device)
-        print(f"step {number + 1}: loss {loss.item():.6f}")
-    return 0
+    return plan_trials.carry_out(plan, make, run, options)
 
 
 if __name__ == "__main__":

@@ -145,10 +145,10 @@ class AxolotlWriter {
     if (lora.targets == std::vector{std::string(all_linear)}) {
       tree_.add("lora_target_linear", true);
     } else {
-      tree_.add("lora_target_modules", list_of(lora.targets));
+      tree_.add("lora_target_modules", SettingsTree::list_of(lora.targets));
     }
     if (!lora.modules_to_save.empty()) {
-      tree_.add("lora_modules_to_save", list_of(lora.modules_to_save));
+      tree_.add("lora_modules_to_save", SettingsTree::list_of(lora.modules_to_save));
     }
     if (lora.rank_stabilised) tree_.add("peft_use_rslora", true);
     if (lora.decomposed) tree_.add("peft_use_dora", true);
@@ -160,12 +160,6 @@ class AxolotlWriter {
   void say(std::initializer_list<std::string_view> fields) {
     file_.said.insert(file_.said.end(), fields);
   }
-  static SettingsTree list_of(const std::vector<std::string>& words) {
-    SettingsTree::List list;
-    for (const std::string& word : words) list.emplace_back(word);
-    return list;
-  }
-
   const EngineStep& step_;
   SettingsTree tree_;
   EngineFile file_;

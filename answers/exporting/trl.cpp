@@ -80,9 +80,9 @@ class TrlWriter {
     tree_.add("lora_r", lora.rank);
     tree_.add("lora_alpha", static_cast<std::int64_t>(lora.alpha));
     tree_.add("lora_dropout", lora.dropout);
-    tree_.add("lora_target_modules", list_of(lora.targets));
+    tree_.add("lora_target_modules", SettingsTree::list_of(lora.targets));
     if (!lora.modules_to_save.empty()) {
-      tree_.add("lora_modules_to_save", list_of(lora.modules_to_save));
+      tree_.add("lora_modules_to_save", SettingsTree::list_of(lora.modules_to_save));
     }
     tree_.add("use_rslora", lora.rank_stabilised);
     tree_.add("use_dora", lora.decomposed);
@@ -138,12 +138,6 @@ class TrlWriter {
   void say(std::initializer_list<std::string_view> fields) {
     file_.said.insert(file_.said.end(), fields);
   }
-  static SettingsTree list_of(const std::vector<std::string>& words) {
-    SettingsTree::List list;
-    for (const std::string& word : words) list.emplace_back(word);
-    return list;
-  }
-
   const EngineStep& step_;
   SettingsTree tree_;
   EngineFile file_;

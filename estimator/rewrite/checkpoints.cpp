@@ -492,4 +492,8 @@ Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointR
   return Checkpointing(std::move(step), regions).run();
 }
 
+bool is_second_run(const KernelNode& node) {
+  return unnumbered(node.name).ends_with(".recomputed");
+}
+
 }  // namespace stowage

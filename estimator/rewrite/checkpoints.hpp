@@ -40,4 +40,7 @@ struct CheckpointRegion {
 [[nodiscard]] Result<StepGraph> with_checkpoints(StepGraph step,
                                                  const std::vector<CheckpointRegion>& regions);
 
+/// Whether with_checkpoints() inserted the node: forward's, run again in backward.
+[[nodiscard]] bool is_second_run(const KernelNode& node);
+
 }  // namespace stowage

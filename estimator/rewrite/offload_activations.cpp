@@ -61,10 +61,6 @@ TensorView fetched_view(const TensorView& view, const std::vector<const Pack*>& 
   return contiguous_view(pack.fetched, view.shape, view.type);
 }
 
-bool is_second_run(const KernelNode& node) {
-  return unnumbered(node.name).ends_with(".recomputed");
-}
-
 class Offloading {
  public:
   Offloading(StepGraph step, const OffloadedPart& part, const OffloadSettings& settings)

@@ -8,10 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "estimator/rewrite/host_copies.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
-#include "estimator/step/offloaded_bytes.hpp"
-#include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/unique_names.hpp"
 
 namespace stowage {
@@ -76,32 +75,17 @@ class SavedStaying {
     return std::nullopt;
   }
 
-  [[nodiscard]] KernelNode copy_node(const SavedStay& stay, std::string_view part,
-                                     std::string_view kernel, Phase phase) const {
-    const Storage& storage = step_.storage(stay.storage);
-    return {.name = dotted(unnumbered(storage.name), part),
-            .kernel = Kernel::foreign,
-            .phase = phase,
-            .op = storage.op,
-            .foreign_kernel = Shared<std::string>(std::string(kernel))};
-  }
-
-  [[nodiscard]] TensorView whole(StorageId storage) const {
-    return contiguous_view(storage, {step_.storage(storage).bytes}, DataType::uint8);
-  }
-
   void add_copies(const SavedStay& stay) {
     Storage fetched = step_.storage(stay.storage);
     fetched.name = dotted(unnumbered(fetched.name), "fetched");
     const StorageId copy = StorageId::of(step_.storages.size());
     step_.storages.push_back(std::move(fetched));
     fetched_[stay.storage.index()] = copy;
-    KernelNode there = copy_node(stay, "to_host", offload_kernel, Phase::forward);
-    there.reads = {whole(stay.storage)};
-    behind_.emplace(stay.copied_after.index(), std::move(there));
-    KernelNode back = copy_node(stay, "from_host", fetch_kernel, Phase::backward);
-    back.writes = {whole(copy)};
-    before_.emplace(stay.fetched_before.index(), std::move(back));
+    const std::string owner = unnumbered(step_.storage(stay.storage).name);
+    behind_.emplace(stay.copied_after.index(),
+                    copy_to_host(step_, stay.storage, owner, Phase::forward));
+    before_.emplace(stay.fetched_before.index(),
+                    copy_from_host(step_, copy, owner, Phase::backward));
   }
 
   /// Nodes behind the fetch read and hold the copy; the original is held to its release.

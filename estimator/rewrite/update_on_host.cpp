@@ -9,11 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/rewrite/host_copies.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
-#include "estimator/step/offloaded_bytes.hpp"
-#include "estimator/step/operator_lowering.hpp"
-#include "estimator/step/unique_names.hpp"
 
 namespace stowage {
 
@@ -130,20 +128,6 @@ class HostUpdate {
     step_.host_state_bytes += state.constant;
   }
 
-  [[nodiscard]] KernelNode copy_node(StorageId of, std::string_view part, std::string_view kernel,
-                                     Phase phase) const {
-    const Storage& storage = step_.storage(of);
-    return {.name = dotted(storage.name, part),
-            .kernel = Kernel::foreign,
-            .phase = phase,
-            .op = storage.op,
-            .foreign_kernel = Shared<std::string>(std::string(kernel))};
-  }
-
-  [[nodiscard]] TensorView whole(StorageId storage) const {
-    return contiguous_view(storage, {step_.storage(storage).bytes}, DataType::uint8);
-  }
-
   /// The nodes without updates, each gradient's copy behind its arrival, the parameters' at the
   /// end.
   void put_together() {
@@ -156,9 +140,9 @@ class HostUpdate {
       }
       nodes.keep(std::move(step_.nodes[n]));
       for (; next < arrivals_.size() && arrivals_[next].after == n; ++next) {
+        const StorageId gradient = arrivals_[next].gradient;
         KernelNode copy =
-            copy_node(arrivals_[next].gradient, "to_host", offload_kernel, Phase::backward);
-        copy.reads = {whole(arrivals_[next].gradient)};
+            copy_to_host(step_, gradient, step_.storage(gradient).name, Phase::backward);
         // So many copies before it may still be under way.
         for (std::size_t i = next - std::min(next, gradients_in_flight); i < next; ++i) {
           copy.holds.push_back(arrivals_[i].gradient);
@@ -167,9 +151,8 @@ class HostUpdate {
       }
     }
     for (const Arrival& arrival : arrivals_) {
-      KernelNode copy = copy_node(arrival.parameter, "from_host", fetch_kernel, Phase::update);
-      copy.writes = {whole(arrival.parameter)};
-      nodes.insert(std::move(copy));
+      nodes.insert(copy_from_host(step_, arrival.parameter, step_.storage(arrival.parameter).name,
+                                  Phase::update));
     }
     std::move(nodes).put_into(step_);
   }

@@ -160,6 +160,12 @@ void put_toml(const SettingsTree::Members& members, const std::string& path, std
 
 }  // namespace
 
+SettingsTree SettingsTree::list_of(const std::vector<std::string>& words) {
+  List list;
+  for (const std::string& word : words) list.emplace_back(word);
+  return list;
+}
+
 void SettingsTree::add(std::string name, SettingsTree value) {
   if (std::holds_alternative<std::monostate>(value_)) value_ = Members{};
   std::get<Members>(value_).emplace_back(std::move(name), std::move(value));

@@ -33,6 +33,8 @@ class SettingsTree {
   SettingsTree(List value) : value_(std::move(value)) {}                // NOLINT
   SettingsTree(Members value) : value_(std::move(value)) {}             // NOLINT
 
+  [[nodiscard]] static SettingsTree list_of(const std::vector<std::string>& words);
+
   using Value =
       std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Members>;
   [[nodiscard]] const Value& value() const { return value_; }

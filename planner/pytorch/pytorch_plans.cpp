@@ -57,6 +57,7 @@ class PytorchSearch {
     if (!whole) return tl::unexpected(whole.error());
     whole_ = std::move(whole->step);
     CheckReport report = check(whole_, request_.plan.card, request_.process);
+    available_ = report.available_bytes;
     if (report.fits) {
       add("as-is", {.step = whole_}, {}, std::nullopt, std::move(report));
       return std::move(proposals_);
@@ -242,7 +243,8 @@ class PytorchSearch {
     const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls,
                                           of.updates_on_host ? host_update_seconds() : 0);
     const HookedStep plain = hooked_step(whole_, rates_, {}, 0);
-    const double update = update_seconds(of.step);
+    const double update =
+        update_seconds(of.step, [&](NodeId node) { return gpu_seconds(rates_, of.step, node); });
     const auto parts = static_cast<double>(of.micro_batches);
     totals.pinned = hooked.pinned;
     totals.step_seconds = parts * (hooked.seconds - update) + update;
@@ -253,25 +255,16 @@ class PytorchSearch {
     }
   }
 
-  [[nodiscard]] static bool is_second_run(const KernelNode& node) {
-    return node.phase == Phase::backward && node.name.find(".recomputed") != std::string::npos;
-  }
-
   /// Of the step's own updates, on the CPU.
   [[nodiscard]] double host_update_seconds() const {
-    double seconds = 0;
-    for (std::size_t n = 0; n < whole_.graph->nodes.size(); ++n) {
-      if (whole_.graph->nodes[n].phase != Phase::update) continue;
-      seconds += cpu_seconds(rates_, whole_, NodeId::of(n));
-    }
-    return seconds;
+    return update_seconds(whole_, [&](NodeId node) { return cpu_seconds(rates_, whole_, node); });
   }
 
-  [[nodiscard]] double update_seconds(const SizedStep& step) const {
+  template <typename SecondsOf>
+  [[nodiscard]] static double update_seconds(const SizedStep& step, const SecondsOf& seconds_of) {
     double seconds = 0;
     for (std::size_t n = 0; n < step.graph->nodes.size(); ++n) {
-      if (step.graph->nodes[n].phase != Phase::update) continue;
-      seconds += gpu_seconds(rates_, step, NodeId::of(n));
+      if (step.graph->nodes[n].phase == Phase::update) seconds += seconds_of(NodeId::of(n));
     }
     return seconds;
   }
@@ -287,7 +280,7 @@ class PytorchSearch {
                      .optimizer = optimizer_word(document.graph->settings.optimizer),
                      .step_hash = step_hash(whole_),
                      .card = request_.plan.card.name,
-                     .available = report.available_bytes,
+                     .available = available_,
                      .pytorch = to_string(request_.process.stack.pytorch),
                      .saved = std::ssize(document.graph->saved),
                      .checkpoint = of.modules,
@@ -304,6 +297,7 @@ class PytorchSearch {
   Rates rates_;
   SizedStep whole_;
   std::vector<ModuleRegion> regions_;  // those that save most for their time first
+  Bytes available_;                    // of the card; proposals leave a margin of it
   Bytes least_missing_;
   std::vector<PytorchProposal> proposals_;
 };

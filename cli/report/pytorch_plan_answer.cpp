@@ -191,8 +191,8 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
   out.say("");
   out.show(out.listing);
   out.say(
-      "  Step: simulated, copies beside compute. Gap: to a bound that no plan is below which "
-      "keeps the\n  same saved tensors or sends them to the host.");
+      "  Step: simulated, copies beside compute. Gap: to a bound for every choice of saved tensors "
+      "on\n  the host, with the same modules run again and the update in the same place.");
   for (const PytorchProposal& proposal : found.proposals) {
     out.say(fmt::format("  {}: {}", proposal.name, in_words(proposal.plan)));
     for (const std::string& remark : proposal.remarks) {

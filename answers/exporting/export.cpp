@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "answers/exporting/engine_files.hpp"
+#include "answers/exporting/llama_cpp_plan.hpp"
 #include "answers/exporting/planned_step.hpp"
 #include "answers/exporting/pytorch_plan.hpp"
 #include "answers/question/question_error.hpp"
@@ -240,6 +241,8 @@ Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
       return tensorflow_placement(plan);
     case ExportForm::accelerate:
       return device_map(plan);
+    case ExportForm::llama_cpp:
+      return llama_cpp_plan(plan);
     default:
       break;
   }
@@ -256,7 +259,8 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
   }
   const auto plan = read_plan(std::move(source));
   if (!plan) return tl::unexpected(plan.error());
-  const bool has_own_text = !row.is_sized || question.form == ExportForm::accelerate;
+  const bool has_own_text = !row.is_sized || question.form == ExportForm::accelerate ||
+                            question.form == ExportForm::llama_cpp;
   if (!has_own_text) return export_planned_step(question, *plan);
   auto text = plan_text(question.form, *plan);
   if (!text) return tl::unexpected(std::move(text.error()));
@@ -273,7 +277,7 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
         "what the runtime takes beside the tensors: its context, its libraries, what its allocator "
         "keeps"};
   }
-  if (question.form == ExportForm::tensorflow) {
+  if (!row.comment.empty() && row.plan_ending.empty()) {
     add_head(question, plan->inputs.model_name, plan->inputs.card, found);
   }
   return found;

@@ -80,6 +80,7 @@ const std::vector<ExportFormRow>& export_forms() {
        .title = "llama.cpp",
        .ending = ".sh",
        .comment = "#",
+       .of_plan = true,
        .of_model = true,
        .is_sized = true},
   };

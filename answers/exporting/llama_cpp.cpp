@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "answers/exporting/engine_files.hpp"
-#include "answers/exporting/flag_list.hpp"
+#include "answers/exporting/llama_cpp_flags.hpp"
 #include "answers/question/question_error.hpp"
 #include "estimator/model/repeated_blocks.hpp"
 
@@ -40,11 +40,6 @@ struct MovableBytes {
   }
 };
 
-bool is_weight(const Storage& storage) {
-  return storage.storage_class == StorageClass::parameter ||
-         storage.storage_class == StorageClass::buffer;
-}
-
 /// By storage: what kernels do with a weight.
 struct WeightUse {
   bool by_row = false;      ///< an embedding reads it
@@ -64,11 +59,6 @@ std::vector<WeightUse> weight_uses(const StepGraph& graph) {
     }
   }
   return uses;
-}
-
-/// The number of a block: 3 of "model.layers.3". Precondition: block_of made it.
-std::int64_t block_number(std::string_view block) {
-  return std::stoll(std::string(block.substr(block.rfind('.') + 1)));
 }
 
 MovableBytes movable_bytes(const CheckedPass& pass) {
@@ -154,32 +144,6 @@ class LayerPlacer {
   MovableBytes prefill_, decode_;
 };
 
-/// ggml's name for the cache's type. Errors: it has none.
-Result<std::string_view> cache_type(const ServingAnswer& sizes) {
-  switch (sizes.serving.format) {
-    case CacheFormat::fp32:
-      return "f32";
-    case CacheFormat::fp16:
-      return "f16";
-    case CacheFormat::bf16:
-      return "bf16";
-    case CacheFormat::int8:
-      return "q8_0";
-    case CacheFormat::int4:
-      return "q4_0";
-    case CacheFormat::model:
-      break;
-    case CacheFormat::fp8:
-    case CacheFormat::int2:
-      return failure(question_error(fmt::format("`kv_dtype` {}: llama.cpp stores no such cache",
-                                                to_string(sizes.serving.format)),
-                                    "`kv_dtype` int8 is its q8_0, int4 its q4_0"));
-  }
-  const DataType type = float_type(sizes.step.precision);
-  if (type == DataType::bfloat16) return "bf16";
-  return type == DataType::float16 ? "f16" : "f32";
-}
-
 std::vector<std::string> llama_uncounted(const ServingAnswer& sizes, const StepQuestion& question) {
   std::vector<std::string> lines{
       "llama.cpp's own buffers for a graph: counted are the activations of eager PyTorch",
@@ -237,7 +201,7 @@ Result<PlacedModel> llama_cpp_file(const ServingAnswer& sizes, const StepQuestio
   if (question.wishes.parallel.gpus > 1) {
     return failure(question_error("`gpus`: what is exported to llama.cpp is for one GPU"));
   }
-  const auto type = cache_type(sizes);
+  const auto type = ggml_cache_type(sizes.serving.format, sizes.step.precision);
   if (!type) return tl::unexpected(type.error());
   const LayerPlacer placer(sizes);
   const auto count = static_cast<std::int64_t>(placer.movable().blocks.size());
@@ -249,18 +213,7 @@ Result<PlacedModel> llama_cpp_file(const ServingAnswer& sizes, const StepQuestio
   FlagList flags("LLAMA_ARGS");
   flags.add("ngl", placement.output ? 0 : count - placement.blocks + 1);
   if (placement.experts > placement.blocks) flags.add("n-cpu-moe", placement.experts);
-  const std::int64_t users = sizes.serving.users;
-  flags.add("c", sizes.serving.context_length * users);
-  flags.add("np", users);
-  const std::int64_t chunk =
-      std::min(sizes.serving.prefill_chunk.value_or(sizes.serving.context_length),
-               sizes.serving.context_length * users);
-  flags.add("b", chunk);
-  flags.add("ub", chunk);
-  flags.add("cache-type-k", *type);
-  flags.add("cache-type-v", *type);
-  flags.add("fa", "on");
-  flags.add("fit", "off");
+  add_context(sizes.serving, *type, flags);
 
   PlacedModel placed{.verdict = {.fits = needed <= available,
                                  .device_bytes = needed,

@@ -176,15 +176,24 @@ struct FoundPlans {
   Result<std::vector<Plan>> plans;
   SearchOutcome outcome;
   bool ran_out_of_time = false;
+  std::optional<DecodePlan> decode = {};
 };
-FoundPlans search_plans(const PlanQuestion& question, const PlanRequest& request,
+FoundPlans search_plans(const PlanQuestion& question, const PreparedPlan& prepared,
                         const Workspaces& workspaces, const PlanWatch& watch) {
+  const PlanRequest& request = prepared.request;
   Search search(question, watch);
   FoundPlans found;
   ProposalOptions& options = search.options();
   options.has_plan = [&] { tell(watch, PlanStage::improving); };
   options.ended = [&](const SearchOutcome& outcome) { found.outcome = outcome; };
-  found.plans = make_plans(request, workspaces.source(), options);
+  if (prepared.serving) {
+    ServedPlans served =
+        make_served_plans(request, prepared.serving->decode, workspaces.source(), options);
+    found.plans = std::move(served.plans);
+    found.decode = served.decode;
+  } else {
+    found.plans = make_plans(request, workspaces.source(), options);
+  }
   found.ran_out_of_time = search.ran_out_of_time();
   return found;
 }
@@ -227,7 +236,8 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
       return tl::unexpected(set.error());
     }
   }
-  auto [plans, outcome, ran_out_of_time] = search_plans(question, request, workspaces, watch);
+  auto [plans, outcome, ran_out_of_time, decode] =
+      search_plans(question, *prepared, workspaces, watch);
   tell(watch, PlanStage::checking);
   if (!plans && is_cancelled(watch)) {
     return PlanAnswer{.request = std::move(request),
@@ -246,6 +256,8 @@ Result<PlanAnswer> answer(const PlanQuestion& question, const PlanWatch& watch) 
   if (!chosen) return tl::unexpected(chosen.error());
   PlanAnswer found{.plans = *std::move(plans),
                    .chosen = *chosen,
+                   .serving = prepared->serving,
+                   .decode = decode,
                    .ran_out_of_time = ran_out_of_time,
                    .search = std::move(outcome),
                    .workspaces = shared};

@@ -19,6 +19,7 @@
 #include "gpu_probe/run/validate_run.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/propose/frontier.hpp"
+#include "planner/propose/served_plans.hpp"
 
 namespace stowage {
 
@@ -44,6 +45,8 @@ struct PlanAnswer {
   std::vector<PlanProof> proofs;          ///< by plan
   std::optional<std::size_t> chosen;      ///< none: no plan may be taken unasked
   std::optional<AnyOrderPeak> any_order;  ///< of the first plan
+  std::optional<ServedStep> serving;      ///< of a question about it: the step is a round of it
+  std::optional<DecodePlan> decode;       ///< of serving, where part of it has a home on the GPU
   Diagnostics why_none;                   ///< the operation that breaks the budget, with its items
   std::optional<LeastMemory> least_memory;           ///< that would do, where no plan is chosen
   std::optional<LeastHostMemory> least_host_memory;  ///< as above, where the host is too small

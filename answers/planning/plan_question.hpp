@@ -8,6 +8,7 @@
 #include "answers/question/card_question.hpp"
 #include "answers/question/step_question.hpp"
 #include "estimator/base/batch.hpp"
+#include "estimator/serving/serving_settings.hpp"
 #include "planner/problem/levers.hpp"
 #include "planner/problem/step_pins.hpp"
 
@@ -32,6 +33,7 @@ struct PlanQuestion {
   std::string calibration;                   ///< a file, also without a card; empty: none
   std::optional<double> compute_capability;  ///< of the generic card that there is without one
   std::optional<WholeBatch> batch;           ///< absent: a step file's own, or 1
+  std::optional<ServingSettings> serving;    ///< there: prefill and decode of it, without `batch`
   std::optional<Bytes> budget;               ///< for the arena; absent: all that the card leaves
   std::optional<double> budget_share;        ///< of the least arena with everything on the GPU
   std::string budget_source = "given";       ///< what a plan's file says of a bare budget's origin

@@ -154,6 +154,17 @@ Result<AskedStep> find_planned_step(const PlanQuestion& question, const AskedCar
   return step;
 }
 
+/// A round of serving, as a step that was made of no description: none is lowered to it.
+Result<AskedStep> find_served_round(const PlanQuestion& question, const AskedCard& card,
+                                    std::optional<ServedStep>& serving) {
+  auto served = served_step(question.step, *question.serving, card);
+  if (!served) return tl::unexpected(std::move(served.error()));
+  served->round.written_by = fmt::format("stowage {}", question.stowage_version);
+  AskedStep step{.document = served->round, .settings = served->settings};
+  serving = *std::move(served);
+  return step;
+}
+
 /// What is to be said of the step and its card before it is planned.
 Diagnostics notes_on_planned(const AskedStep& step, const AskedCard& card) {
   Diagnostics notes = notes_on_step(step.document);
@@ -210,8 +221,10 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   if (!measured) return tl::unexpected(std::move(measured.error()));
   // The plans' own remarks say whose times they have.
   if (*measured && !question.card) card->notes.clear();
-  const auto step = find_planned_step(question, *card);
-  if (!step) return tl::unexpected(step.error());
+  std::optional<ServedStep> serving;
+  auto step = question.serving ? find_served_round(question, *card, serving)
+                               : find_planned_step(question, *card);
+  if (!step) return tl::unexpected(std::move(step.error()));
   auto host = find_asked_host(question);
   if (!host) return tl::unexpected(std::move(host.error()));
   const auto batch = planned_batch(question, step->document);
@@ -229,6 +242,13 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   request.batch = *batch;
   prepared.arena_of = arena_of_total(*step, request);
   prepared.process = step->settings;
+  if (serving) {
+    request.serving = serving->serving;
+    serving->decode.written_by = request.document.written_by;
+    std::vector<DevicePin>& pins = request.pins.pins;
+    pins.insert(pins.begin(), serving->pins.begin(), serving->pins.end());
+    prepared.serving = *std::move(serving);
+  }
   if (auto budget = set_budget(question, prepared.arena_of, request); !budget) {
     return tl::unexpected(budget.error());
   }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "answers/planning/plan_question.hpp"
+#include "answers/planning/served_step.hpp"
 #include "estimator/runtime/check_settings.hpp"
 #include "estimator/workspace/workspace_source.hpp"
 #include "planner/propose/plan_request.hpp"
@@ -16,8 +18,9 @@ using ArenaOfTotal = std::function<Bytes(Bytes)>;
 
 struct PreparedPlan {
   PlanRequest request;
-  ArenaOfTotal arena_of;  ///< of the asked card
-  CheckSettings process;  ///< with which the step's own runtime is sized
+  ArenaOfTotal arena_of;              ///< of the asked card
+  CheckSettings process;              ///< with which the step's own runtime is sized
+  std::optional<ServedStep> serving;  ///< there: `request` is of a round of it
   Diagnostics notes;
 };
 

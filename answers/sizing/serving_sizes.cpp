@@ -32,27 +32,16 @@ PytorchRelease release_of(const ServedModel& served) {
 
 Result<SizedPass> size_pass(const ServingPass& pass, const ServedModel& served,
                             WorkspaceSource& workspaces) {
-  const PytorchRelease release = release_of(served);
-  auto of_release = model_of_release(pass.model, release.version);
-  if (!of_release) return tl::unexpected(std::move(of_release.error()));
-  auto chosen = kernels_of_pass(pass, served);
-  if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  chosen = step_of_release(*std::move(chosen), release.version, of_release->changes);
-  if (!chosen) return tl::unexpected(std::move(chosen.error()));
-  auto graph =
-      lower_step(of_release->changed ? *of_release->changed : pass.model, chosen->lowering);
-  if (!graph) return tl::unexpected(std::move(graph.error()));
-  auto step =
-      size_step(std::make_shared<const StepGraph>(*std::move(graph)), pass.batch, workspaces);
+  auto lowered = step_of_pass(pass, served);
+  if (!lowered) return tl::unexpected(std::move(lowered.error()));
+  auto step = size_step(std::move(lowered->graph), pass.batch, workspaces);
   if (!step) return tl::unexpected(std::move(step.error()));
-  append_notes(chosen->warnings, notes_on_release(release, of_release->changes));
-  append_notes(chosen->warnings, notes_on_cuda(served.question.process.software.cuda));
   return SizedPass{.batch = pass.batch,
                    .tokens = pass.tokens,
                    .past = pass.past,
                    .encoded = pass.encoded,
                    .step = *std::move(step),
-                   .warnings = std::move(chosen->warnings)};
+                   .warnings = std::move(lowered->warnings)};
 }
 
 // Serving trains nothing, and the loss of a causal model wants several positions where a decoding
@@ -72,6 +61,23 @@ StepQuestion question_as_served(StepQuestion question, CacheKind cache) {
 }
 
 }  // namespace
+
+Result<PassStep> step_of_pass(const ServingPass& pass, const ServedModel& served) {
+  const PytorchRelease release = release_of(served);
+  auto of_release = model_of_release(pass.model, release.version);
+  if (!of_release) return tl::unexpected(std::move(of_release.error()));
+  auto chosen = kernels_of_pass(pass, served);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  chosen = step_of_release(*std::move(chosen), release.version, of_release->changes);
+  if (!chosen) return tl::unexpected(std::move(chosen.error()));
+  auto graph =
+      lower_step(of_release->changed ? *of_release->changed : pass.model, chosen->lowering);
+  if (!graph) return tl::unexpected(std::move(graph.error()));
+  append_notes(chosen->warnings, notes_on_release(release, of_release->changes));
+  append_notes(chosen->warnings, notes_on_cuda(served.question.process.software.cuda));
+  return PassStep{std::make_shared<const StepGraph>(*std::move(graph)),
+                  std::move(chosen->warnings)};
+}
 
 Result<ServedModel> served_model(const StepQuestion& asked, CacheKind cache,
                                  const AskedCard& card) {
@@ -163,11 +169,16 @@ ModelAtLength model_at_length(const ServedModel& served) {
   };
 }
 
-Result<SizedServing> size_serving(const ServedModel& served, const ModelAtLength& read,
-                                  const ServingSettings& settings, WorkspaceSource& workspaces) {
+Result<ServingPasses> passes_of(const ServedModel& served, const ModelAtLength& read,
+                                const ServingSettings& settings) {
   ServingSettings with_encoder = settings;
   with_encoder.encoder_length = served.question.model.options.seq;
-  const auto passes = serving_passes(read, with_encoder);
+  return serving_passes(read, with_encoder);
+}
+
+Result<SizedServing> size_serving(const ServedModel& served, const ModelAtLength& read,
+                                  const ServingSettings& settings, WorkspaceSource& workspaces) {
+  const auto passes = passes_of(served, read, settings);
   if (!passes) return tl::unexpected(passes.error());
   auto prefill = size_pass(passes->prefill, served, workspaces);
   if (!prefill) return tl::unexpected(std::move(prefill.error()));

@@ -49,8 +49,22 @@ struct ServedModel {
 /// (vllm/engine/arg_utils.py, get_batch_defaults). transformers takes prompts at once.
 [[nodiscard]] ServingSettings with_usual_chunk(ServingSettings settings, const Card& card);
 
+/// A pass as a step, for any batch of sequences.
+struct PassStep {
+  std::shared_ptr<const StepGraph> graph;
+  Diagnostics warnings;  ///< of settings that mean nothing in it
+};
+/// The kernels that the served model's card and release of PyTorch run. Errors: choose_step's and
+/// lower()'s; a release that cannot run the model.
+[[nodiscard]] Result<PassStep> step_of_pass(const ServingPass& pass, const ServedModel& served);
+
 /// The served model with so many positions, read anew each time.
 [[nodiscard]] ModelAtLength model_at_length(const ServedModel& served);
+
+/// The models of both passes. `read`: model_at_length's answers. Errors: the model's and
+/// serving_passes's.
+[[nodiscard]] Result<ServingPasses> passes_of(const ServedModel& served, const ModelAtLength& read,
+                                              const ServingSettings& settings);
 
 /// `read`: model_at_length's answers. Depends on the card by its compute capability alone, where
 /// `workspaces` does. Errors: the model's, serving_passes's and size_step's.

@@ -7,6 +7,7 @@
 #include "answers/question/version.hpp"
 #include "cli/options/read_request.hpp"
 #include "cli/options/read_subject.hpp"
+#include "cli/options/serving_request.hpp"
 
 namespace stowage {
 
@@ -81,9 +82,33 @@ Diagnostics options_of_executor(const Arguments& arguments) {
   return mistakes;
 }
 
+/// What a plan of serving has no place for.
+Diagnostics options_beside_serving(const Arguments& arguments) {
+  Diagnostics mistakes;
+  if (is_for_pytorch(arguments)) {
+    mistakes.push_back(command_line_error(
+        "--for pytorch is of a step that trains, and --context-length of serving",
+        "leave --for out; stowage export --to llama.cpp takes the plan"));
+  }
+  for (const std::string_view option : {"frontier", "validate"}) {
+    if (!arguments.given(option)) continue;
+    mistakes.push_back(command_line_error(
+        fmt::format("--{} is of one step, and --context-length plans two passes", option)));
+  }
+  return mistakes;
+}
+
 /// What of a question for plans needs no card.
 Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
-  auto step = read_step(arguments, is_for_pytorch(arguments) ? Runtime::pytorch : executed_runtime);
+  const auto serving = read_serving(arguments);
+  if (!serving) return tl::unexpected(serving.error());
+  if (*serving) {
+    if (Diagnostics mistakes = options_beside_serving(arguments); !mistakes.empty()) {
+      return tl::unexpected(std::move(mistakes));
+    }
+  }
+  const bool has_pytorch_kernels = is_for_pytorch(arguments) || *serving;
+  auto step = read_step(arguments, has_pytorch_kernels ? Runtime::pytorch : executed_runtime);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto pins = read_pins_given(arguments);
   if (!pins) return tl::unexpected(std::move(pins.error()));
@@ -91,7 +116,8 @@ Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
   if (!levers) return tl::unexpected(levers.error());
   return PlanQuestion{.step = *std::move(step),
                       .calibration = text_or_empty(arguments, "calibration"),
-                      .batch = of_whole_step(given_batch(arguments)),
+                      .batch = *serving ? std::nullopt : of_whole_step(given_batch(arguments)),
+                      .serving = *serving,
                       .budget = arguments.size("budget"),
                       .budget_share = arguments.share("budget"),
                       .budget_source = "--budget",

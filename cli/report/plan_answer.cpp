@@ -15,6 +15,7 @@
 #include "cli/report/check_report.hpp"
 #include "cli/report/no_plan.hpp"
 #include "cli/report/placement_report.hpp"
+#include "cli/report/served_plan_answer.hpp"
 #include "cli/report/step_report.hpp"
 #include "planner/explain/plan_words.hpp"
 
@@ -343,10 +344,12 @@ Report plans_report(const PlanAnswer& found, const PlanQuestion& question, bool 
   Report out;
   out.json = json_of(found, question);
   out.listing = proposals(found.plans);
-  out.say(fmt::format("{}, {} kernels", describe_step(step, request.batch.samples),
-                      to_string(step.lowering.kernels)),
+  const std::string described =
+      found.serving ? describe_served(found) : describe_step(step, request.batch.samples);
+  out.say(fmt::format("{}, {} kernels", described, to_string(step.lowering.kernels)),
           Tone::heading);
   say_plans(found, question, verbose, out);
+  if (found.serving) add_served_plan(found, out);
   say_any_order(found, out);
   say_choice(found, out);
   say_why_chosen(found, question, out);

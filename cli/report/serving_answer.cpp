@@ -7,23 +7,12 @@
 #include <utility>
 
 #include "cli/report/check_report.hpp"
+#include "cli/report/serving_words.hpp"
 #include "cli/report/step_report.hpp"
 
 namespace stowage {
 
 namespace {
-
-std::string describe_pass(std::string_view name, const CheckedPass& pass) {
-  const std::string users =
-      pass.batch == 1 ? std::string("one user") : grouped_digits(pass.batch) + " users";
-  std::string text = fmt::format("{}: {} {} of {}", name, grouped_digits(pass.tokens),
-                                 pass.tokens == 1 ? "token" : "tokens", users);
-  if (pass.encoded > 0 && pass.past == 0) {
-    text += fmt::format(", behind an encoder over {} positions", grouped_digits(pass.encoded));
-  }
-  if (pass.past > 0) text += fmt::format(", {} cached before", grouped_digits(pass.past));
-  return text;
-}
 
 Table cache_in_passes(const ServingAnswer& found) {
   Table table{.one_size_scale = true,
@@ -43,7 +32,9 @@ Table cache_in_passes(const ServingAnswer& found) {
 
 void show_pass(std::string_view name, const CheckedPass& pass, bool verbose, Report& out) {
   const CheckReport& report = pass.report;
-  out.say(fmt::format("\n{}", describe_pass(name, pass)), Tone::heading);
+  out.say(
+      fmt::format("\n{}", describe_pass({name, pass.batch, pass.tokens, pass.past, pass.encoded})),
+      Tone::heading);
   out.say(fmt::format("The peak, while {} runs:", report.peak_at()));
   out.show(breakdown_table(report));
   out.say("\nThe largest tensors at the peak:");
@@ -63,26 +54,6 @@ Json pass_json(const CheckedPass& pass, const Card& card) {
 Bytes cache_bytes(const ServingAnswer& found) {
   const Footprint& footprint = found.decode.report.footprint;
   return footprint.by_class[static_cast<std::size_t>(StorageClass::kv_cache)];
-}
-
-/// "llama-3-8b serving 32 users of 8,192 tokens, bf16, paged cache in blocks of 16"
-std::string describe_serving(const ServingAnswer& found) {
-  const ServingSettings& settings = found.serving;
-  std::string cache = fmt::format("{} cache", to_string(settings.cache));
-  if (settings.cache == CacheKind::paged) cache += fmt::format(" in blocks of {}", settings.block);
-  if (settings.format != CacheFormat::model) {
-    cache += fmt::format(", stored as {}", to_string(settings.format));
-  }
-  if (is_packed(settings.format)) {
-    cache += fmt::format(" in groups of {}, the newest up to {} tokens as computed", settings.group,
-                         settings.residual - 1);
-  }
-  const std::int64_t encoded = found.prefill.encoded;
-  return fmt::format(
-      "{} serving {} {} of {} tokens{}, {}, {}", found.step.model, grouped_digits(settings.users),
-      settings.users == 1 ? "user" : "users", grouped_digits(settings.context_length),
-      encoded > 0 ? fmt::format(" behind {} of an encoder", grouped_digits(encoded)) : "",
-      to_string(found.step.precision), cache);
 }
 
 Json serving_json(const ServingAnswer& found) {
@@ -124,7 +95,10 @@ RenderedAnswer rendered(const ServingAnswer& found, bool verbose) {
   Report& out = answer.report;
   out.notes = found.notes;
   out.json = json_of(found);
-  out.say(fmt::format("{}, {} runtime", describe_serving(found), to_string(found.settings.runtime)),
+  out.say(fmt::format("{}, {} runtime",
+                      describe_serving({found.step.model, found.serving, found.prefill.encoded,
+                                        found.step.precision}),
+                      to_string(found.settings.runtime)),
           Tone::heading);
   show_pass("Prefill", found.prefill, verbose, out);
   show_pass("Decode", found.decode, verbose, out);

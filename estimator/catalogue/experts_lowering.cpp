@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "estimator/base/data_type.hpp"
+#include "estimator/step/gathered_arguments.hpp"
 
 namespace stowage {
 
@@ -27,6 +28,17 @@ TensorView ExpertsLowering::narrowed(const TensorView& from, DataType type, std:
   call(Kernel::cast, fmt::format("backward.{}", name), {from}, {to}, {.holds = std::move(holds)});
   return to;
 }
+
+namespace {
+
+/// Of a product with the weights of routed experts, of which those are read that a pair chose.
+NodeExtras gathering(std::int64_t first, Affine flops) {
+  NodeExtras extras{.flops = flops};
+  extras.attributes.set(gathers_attribute, first);
+  return extras;
+}
+
+}  // namespace
 
 /// The steps of grouped_mm_experts_forward: choose the experts, sort the pairs of tokens and
 /// experts by expert, gather their rows, multiply them up, gate them, multiply them down, weight
@@ -65,14 +77,14 @@ void ExpertsLowering::forward() {
   }
   const TensorView projected = make("projected", pairs(2 * n_.inner), up.type);
   call(Kernel::custom_forward, "up", {selected, up, offsets}, {projected},
-       {.flops = product_flops(n_.hidden, 2 * n_.inner)});
+       gathering(1, product_flops(n_.hidden, 2 * n_.inner)));
   lowering_.save("up", up);
   if (n_.clamped) call(Kernel::accumulate, "up.biased", {projected, biases}, {projected});
   const TensorView inner = apply_gate(projected);
   if (n_.clamped) biases = bias_of_pairs(5, experts, "down.biases", {biases.storage});
   const TensorView results = make("results", pairs(n_.hidden), down.type);
   call(Kernel::custom_forward, "down", {inner, down, offsets}, {results},
-       {.flops = product_flops(n_.inner, n_.hidden)});
+       gathering(1, product_flops(n_.inner, n_.hidden)));
   lowering_.save("down", down);
   if (n_.clamped) call(Kernel::accumulate, "down.biased", {results, biases}, {results});
   const DataType mixed = promoted(results.type, factors.type);
@@ -113,12 +125,12 @@ void ExpertsLowering::forward_fused() {
   call(Kernel::custom_forward, "order", {choice, weights}, {order, inverse, factors});
   const TensorView projected = make("projected", pairs(2 * n_.inner), x.type);
   call(Kernel::custom_forward, "up", {x, order, up, lowering_.input(4)}, {projected},
-       {.flops = product_flops(n_.hidden, 2 * n_.inner)});
+       gathering(2, product_flops(n_.hidden, 2 * n_.inner)));
   const TensorView gated = make("gated", pairs(n_.inner), x.type);
   call(Kernel::custom_forward, "gated", {projected}, {gated});
   const TensorView results = make("results", pairs(n_.hidden), x.type);
   call(Kernel::custom_forward, "down", {gated, inverse, factors, down, lowering_.input(5)},
-       {results}, {.flops = product_flops(n_.inner, n_.hidden)});
+       {results}, gathering(3, product_flops(n_.inner, n_.hidden)));
   call(Kernel::reduce, "sum", {results}, {lowering_.new_output()},
        {.holds = {x.storage, order.storage, inverse.storage, factors.storage}});
 }

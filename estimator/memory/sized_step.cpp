@@ -12,6 +12,7 @@
 #include "estimator/base/largest_memory.hpp"
 #include "estimator/memory/partition.hpp"
 #include "estimator/memory/products_by_rows.hpp"
+#include "estimator/step/gathered_arguments.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 #include "estimator/workspace/benchmark.hpp"
 #include "estimator/workspace/native_convolution.hpp"
@@ -138,11 +139,40 @@ WorkspaceAnswer workspace_engines(const StepGraph& graph, const KernelNode& node
 
 double flops_of(const KernelNode& node, std::int64_t batch) { return node.flops.real_at(batch); }
 
-double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
+namespace {
+
+double rows_of_result(const KernelNode& node, std::int64_t batch) {
+  if (node.writes.empty() || node.writes.front().shape.empty()) return 1;
+  const Shape& shape = node.writes.front().shape;
+  const double columns = shape[shape.size() - 1].real_at(batch);
+  return columns > 0 ? element_count(shape).real_at(batch) / columns : 1;
+}
+
+/// `unmade`: by storage; empty: all are made.
+double bytes_moved(const KernelNode& node, std::int64_t batch, const std::vector<bool>& unmade) {
+  const auto own = [&](const TensorView& view) {
+    const bool is_made = unmade.empty() || !unmade[view.storage.index()];
+    return is_made ? bytes_of(view, batch) : 0;
+  };
+  const std::size_t gathered = first_gathered(node);
   double moved = 0;
-  for (const TensorView& view : node.reads) moved += bytes_of(view, batch);
-  for (const TensorView& view : node.writes) moved += bytes_of(view, batch);
+  for (std::size_t i = 0; i < node.reads.size(); ++i) {
+    const TensorView& view = node.reads[i];
+    double share = 1;
+    if (i >= gathered && !view.shape.empty()) {
+      const double rows = view.shape[0].real_at(batch);
+      if (rows > 0) share = std::min(1.0, rows_of_result(node, batch) / rows);
+    }
+    moved += share * own(view);
+  }
+  for (const TensorView& view : node.writes) moved += own(view);
   return moved;
+}
+
+}  // namespace
+
+double bytes_moved_by(const KernelNode& node, std::int64_t batch) {
+  return bytes_moved(node, batch, {});
 }
 
 Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int64_t batch,
@@ -177,7 +207,7 @@ Result<SizedStep> size_storages(std::shared_ptr<const StepGraph> graph, std::int
   sized.bytes_moved.reserve(step.nodes.size());
   for (const KernelNode& node : step.nodes) {
     sized.flops.push_back(flops_of(node, batch));
-    sized.bytes_moved.push_back(bytes_moved_by(node, batch));
+    sized.bytes_moved.push_back(bytes_moved(node, batch, unmade));
   }
   return sized;
 }

@@ -41,7 +41,8 @@ struct SizedStep {
 [[nodiscard]] Bytes class_bytes(const SizedStep& step, StorageClass storage_class,
                                 Bytes granularity = Bytes(1));
 
-/// What SizedStep::flops and bytes_moved say of a node.
+/// What SizedStep::flops and bytes_moved say of a node; of the bytes without a storage that a fused
+/// kernel does not make at this batch.
 [[nodiscard]] double flops_of(const KernelNode& node, std::int64_t batch);
 [[nodiscard]] double bytes_moved_by(const KernelNode& node, std::int64_t batch);
 

@@ -117,8 +117,10 @@ void forward_static(OperatorLowering& lowering) {
     const auto part = [&](const TensorView& cache) {
       return sliced(cache, token_axis, past, tokens);
     };
-    lowering.emit(Kernel::copy, "keys", {key, places}, {part(keys)}, {.holds = held});
-    lowering.emit(Kernel::copy, "values", {value, places}, {part(values)}, {.holds = held});
+    // The rest of the cache stays as it is.
+    lowering.emit(Kernel::copy, "keys", {key, places, part(keys)}, {part(keys)}, {.holds = held});
+    lowering.emit(Kernel::copy, "values", {value, places, part(values)}, {part(values)},
+                  {.holds = held});
   } else if (tokens == 1) {
     roll_window(lowering, keys, values);
   } else {  // a whole prompt that is longer than the window: attention reads it, the end is kept
@@ -134,20 +136,34 @@ void forward_static(OperatorLowering& lowering) {
   lowering.set_output(1, attended_part(lowering, values, 1));
 }
 
+/// The part of a cache that the new tokens are written to.
+TensorView written_part(const OperatorLowering& lowering, const TensorView& cache,
+                        const TensorView& fresh) {
+  const std::int64_t kept = attribute_of(lowering, "kept");
+  const std::int64_t tokens = std::min(fresh.shape[token_axis].constant, kept);
+  const std::int64_t past = std::min(attribute_of(lowering, "past"), kept - tokens);
+  TensorView part = sliced(cache, token_axis, past, tokens);
+  part.shape[0] = fresh.shape[0];
+  return part;
+}
+
 void forward_paged(OperatorLowering& lowering) {
-  std::vector<TensorView> caches, scales;
+  std::vector<TensorView> caches, written, scales;
   for (int i = 0; i < 2; ++i) {
     const Shape shape = of_all_users(
         with_tokens(lowering.input(i).shape, attribute_of(lowering, "kept")), lowering);
     caches.push_back(lowering.new_lasting_tensor(
         i == 0 ? "keys" : "values", shape, lowering.output_type(i).type, StorageClass::kv_cache));
+    written.push_back(written_part(lowering, caches.back(), lowering.input(i)));
     if (!lowering.attributes().boolean("scale")) continue;
     scales.push_back(lowering.new_lasting_tensor(i == 0 ? "key_scale" : "value_scale", {},
                                                  DataType::float32, StorageClass::kv_cache));
   }
   std::vector<TensorView> reads{lowering.input(0), lowering.input(1)};
   reads.insert(reads.end(), scales.begin(), scales.end());
-  lowering.emit(Kernel::copy, "forward", reads, caches);
+  // The rest of the cache stays as it is.
+  reads.insert(reads.end(), written.begin(), written.end());
+  lowering.emit(Kernel::copy, "forward", reads, written);
   for (int i = 0; i < 2; ++i) {
     lowering.set_output(i, attended_part(lowering, caches[static_cast<std::size_t>(i)], i));
   }

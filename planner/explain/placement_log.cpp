@@ -18,9 +18,15 @@ std::string milliseconds(double seconds) {
 
 PlacementReason pinned_reason(const StepPins& pins, const AppliedPin& applied) {
   const PinReason& reason = pins.reasons[static_cast<std::size_t>(applied.reason)];
-  return {reason.kind == PinReason::Kind::asked ? PlacementCause::pinned
-                                                : PlacementCause::no_gpu_kernel,
-          reason.text};
+  switch (reason.kind) {
+    case PinReason::Kind::no_gpu_kernel:
+      return {PlacementCause::no_gpu_kernel, reason.text};
+    case PinReason::Kind::home:
+      return {.cause = PlacementCause::follows, .instead = reason.text};
+    case PinReason::Kind::asked:
+      break;
+  }
+  return {PlacementCause::pinned, reason.text};
 }
 
 bool computes_on_gpu(const Plan& plan, NodeId node) {

@@ -15,11 +15,11 @@ namespace stowage {
 namespace {
 
 /// Kinds of storages that cross the link, as people speak of them.
-enum class MovedKind { activations, weights, state, gradients };
-constexpr std::array<const char*, 4> moved_names{"activation", "weight", "piece of state",
-                                                 "gradient"};
-constexpr std::array<const char*, 4> moved_plurals{"activations", "weights", "pieces of state",
-                                                   "gradients"};
+enum class MovedKind { activations, weights, state, gradients, caches };
+constexpr std::array<const char*, 5> moved_names{"activation", "weight", "piece of state",
+                                                 "gradient", "cache"};
+constexpr std::array<const char*, 5> moved_plurals{"activations", "weights", "pieces of state",
+                                                   "gradients", "caches"};
 
 MovedKind kind_of(StorageClass storage_class) {
   switch (storage_class) {
@@ -31,6 +31,8 @@ MovedKind kind_of(StorageClass storage_class) {
       return MovedKind::state;
     case StorageClass::gradient:
       return MovedKind::gradients;
+    case StorageClass::kv_cache:
+      return MovedKind::caches;
     default:
       return MovedKind::activations;
   }
@@ -68,7 +70,7 @@ std::string bytes_each_way(const Crossing& crossing) {
 }
 
 void describe_crossings(const Plan& plan, std::vector<std::string>& parts) {
-  std::array<Crossing, 4> crossings;
+  std::array<Crossing, moved_names.size()> crossings;
   for (const Transfer& transfer : plan.transfers) {
     const Storage& storage = plan.storage(transfer.storage);
     if (storage.persistence == Persistence::from_host) continue;  // inputs have to come

@@ -64,15 +64,6 @@ std::map<std::string, Device> update_placement(const Plan& plan) {
   return updates;
 }
 
-std::vector<bool> resident_throughout(const Plan& plan) {
-  const auto steps = static_cast<std::int32_t>(plan.nodes.size());
-  std::vector<bool> resident(plan.step.graph->storages.size());
-  for (const Residence& residence : residences_in(plan, MemoryKind::device)) {
-    if (residence.steps == StepRange{0, steps}) resident[residence.storage.index()] = true;
-  }
-  return resident;
-}
-
 Bytes peak_without_plan(const Plan& plan, const std::vector<bool>& resident) {
   const StepGraph& graph = *plan.step.graph;
   const auto steps = static_cast<std::int32_t>(graph.nodes.size());

@@ -23,9 +23,6 @@ struct LayerPlacement {
 /// Updated parameters by their names, with the device of their updates.
 [[nodiscard]] std::map<std::string, Device> update_placement(const Plan& plan);
 
-/// By StorageId: whether it is on the GPU throughout the step.
-[[nodiscard]] std::vector<bool> resident_throughout(const Plan& plan);
-
 /// The most bytes that are live on the GPU at once where each value stays from its first use to its
 /// last, and persistent ones of `resident` for the whole step; others only while a kernel reads
 /// them. Workspaces included.

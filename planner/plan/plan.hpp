@@ -63,6 +63,7 @@
 #include "estimator/document/step_document.hpp"
 #include "estimator/memory/sized_step.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/serving/serving_settings.hpp"
 #include "estimator/step/step_graph.hpp"
 #include "planner/certificate/certificate.hpp"
 #include "planner/plan/machine.hpp"
@@ -80,8 +81,9 @@ struct PlanInputs {
   std::string model_text;  ///< the description itself; "": the plan was made from a step
   std::string model_hash;  ///< of the text (base/hash.hpp)
   ModelOptions model_options;
-  std::string step_hash;  ///< of the sized step (document/step_hash.hpp)
-  Card card;              ///< the whole description: its name is not looked up again
+  std::string step_hash;                   ///< of the sized step (document/step_hash.hpp)
+  std::optional<ServingSettings> serving;  ///< there: the step is a round of it (served_round.hpp)
+  Card card;  ///< the whole description: its name is not looked up again
   Host host;
   Bytes available;   ///< of the card, for the arena; 0: no card was given
   GpuBudget budget;  ///< for the arena

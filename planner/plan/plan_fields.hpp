@@ -113,8 +113,10 @@ void link_fields(Fields& fields, LinkRecord& link) {
 
 template <typename Fields, typename ReasonRecord>
 void pin_reason_fields(Fields& fields, ReasonRecord& reason) {
-  fields.choice("kind", std::array{PinReason::Kind::asked, PinReason::Kind::no_gpu_kernel},
-                reason.kind);
+  fields.choice(
+      "kind",
+      std::array{PinReason::Kind::asked, PinReason::Kind::no_gpu_kernel, PinReason::Kind::home},
+      reason.kind);
   fields.text("text", reason.text);
 }
 

@@ -216,6 +216,28 @@ class MachineReader {
   Machine& machine_;
 };
 
+ServingSettings read_served(const YamlNode& node, Mistakes& mistakes) {
+  ServingSettings settings;
+  Section section(node, "'serving'", mistakes);
+  const auto count = [&](std::string_view key, std::int64_t& into) {
+    section.integer(key, 1, most_plan_bytes, into);
+  };
+  count("context_length", settings.context_length);
+  count("users", settings.users);
+  section.choice("cache", std::array{CacheKind::paged, CacheKind::static_, CacheKind::dynamic},
+                 settings.cache);
+  section.choice("kv_dtype",
+                 std::array{CacheFormat::model, CacheFormat::fp8, CacheFormat::int8,
+                            CacheFormat::fp16, CacheFormat::bf16, CacheFormat::fp32},
+                 settings.format);
+  count("kv_block", settings.block);
+  if (section.find("prefill_chunk", Presence::optional) != nullptr) {
+    count("prefill_chunk", settings.prefill_chunk.emplace());
+  }
+  section.finish();
+  return settings;
+}
+
 void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
   PlanInputs& inputs = header.plan.inputs;
   Section section(node, "'inputs'", mistakes);
@@ -227,6 +249,9 @@ void read_inputs(const YamlNode& node, Mistakes& mistakes, PlanHeader& header) {
   section.integer("batch", 1, most_plan_bytes, header.batch.samples);
   if (const YamlNode* batch = section.find("batch", Presence::optional))
     header.batch_mark = batch->mark;
+  if (const YamlNode* serving = section.find("serving", Presence::optional)) {
+    inputs.serving = read_served(*serving, mistakes);
+  }
   if (const YamlNode* card = section.find("card")) read_card_record(*card, mistakes, inputs.card);
   if (const YamlNode* host = section.find("host")) {
     Section fields(*host, "'host'", mistakes);

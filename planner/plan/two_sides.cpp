@@ -106,4 +106,13 @@ std::vector<Residence> residences_on(const Plan& plan, Device side) {
   return all;
 }
 
+std::vector<bool> resident_throughout(const Plan& plan) {
+  const auto steps = static_cast<std::int32_t>(plan.nodes.size());
+  std::vector<bool> resident(plan.step.graph->storages.size());
+  for (const Residence& residence : residences_in(plan, MemoryKind::device)) {
+    if (residence.steps == StepRange{0, steps}) resident[residence.storage.index()] = true;
+  }
+  return resident;
+}
+
 }  // namespace stowage

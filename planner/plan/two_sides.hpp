@@ -31,5 +31,7 @@ enum class Direction : std::uint8_t { h2d, d2h };
 /// The residences in the GPU's memory, or in the host's. The host's memories have one row of
 /// addresses: pageable memory begins where the pinned arena ends, and pinned residences come first.
 [[nodiscard]] std::vector<Residence> residences_on(const Plan& plan, Device side);
+/// By StorageId: whether it is on the GPU throughout the step.
+[[nodiscard]] std::vector<bool> resident_throughout(const Plan& plan);
 
 }  // namespace stowage

@@ -73,10 +73,20 @@ class Writer {
     }
     out_.text("step_hash", in.step_hash);
     out_.line("batch: {}", whole_batch(plan_).samples);
+    if (in.serving) out_.section("serving", [&] { serving(*in.serving); });
     out_.section("card", [&] { card(in.card); });
     out_.section("host", [&] { host_fields(out_, in.host); });
     out_.bytes("available_bytes", in.available);
     out_.bytes("budget_bytes", in.budget.bytes);
+  }
+
+  void serving(const ServingSettings& settings) {
+    out_.line("context_length: {}", settings.context_length);
+    out_.line("users: {}", settings.users);
+    out_.line("cache: {}", to_string(settings.cache));
+    out_.line("kv_dtype: {}", to_string(settings.format));
+    out_.line("kv_block: {}", settings.block);
+    if (settings.prefill_chunk) out_.line("prefill_chunk: {}", *settings.prefill_chunk);
   }
 
   void fine_tuning(const FineTuningTexts& texts) {

@@ -121,7 +121,15 @@ double sustained_bandwidth(const Card& card) {
 
 double seconds_for(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-double kernel_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
+namespace {
+
+/// A matrix times a vector: libraries have kernels for it that use no tiles and no tensor cores.
+bool is_of_a_vector(const KernelWork& work) {
+  return work.kind == KernelKind::product && work.rows > 0 &&
+         std::min(work.rows, work.columns) == 1;
+}
+
+double tiled_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
   const KindShare& share = rates.share(work.kind);
   const double rate = rates.rate(work.format), fp32 = rates.rate(MathFormat::fp32);
   const bool reorders = rate > fp32;
@@ -133,6 +141,19 @@ double kernel_seconds(const KernelRates& rates, double bandwidth, const KernelWo
   const double taken = seconds(rate, work.bytes + (reorders ? 2 * work.reordered_bytes : 0));
   if (work.format != MathFormat::tf32 || !reorders) return taken;
   return std::min(taken, seconds(fp32, work.bytes));
+}
+
+}  // namespace
+
+double kernel_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
+  const double tiled = tiled_seconds(rates, bandwidth, work);
+  if (!is_of_a_vector(work)) return tiled;
+  const KindShare& share = rates.share(work.kind);
+  const MathFormat of_vectors =
+      work.format == MathFormat::fp64 ? MathFormat::fp64 : MathFormat::fp32;
+  return std::min(tiled,
+                  std::max(seconds_for(work.flops, rates.rate(of_vectors) * share.arithmetic),
+                           seconds_for(work.bytes, bandwidth * share.bandwidth)));
 }
 
 }  // namespace stowage

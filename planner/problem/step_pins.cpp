@@ -75,6 +75,7 @@ class PinMatcher {
     match_nodes();
     refuse_unmatched_pins();
     if (errors_.empty()) place_without_kernels();
+    if (errors_.empty()) pin_homes();
     if (errors_.empty()) pin_writers_to_gpu();
     if (!errors_.empty()) return tl::unexpected(std::move(errors_));
     drop_unused_reasons();
@@ -278,6 +279,31 @@ class PinMatcher {
     result_.notes.push_back(std::move(note));
   }
 
+  // What a node on the CPU writes has no home on the GPU: it stays free.
+  void pin_homes() {
+    const StorageHomes& homes = request_.homes;
+    if (homes.empty()) return;
+    std::vector<bool> written_on_cpu(step_.storages.size());
+    for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
+      if (result_.nodes[i].pin != Pin::cpu) continue;
+      for (const TensorView& view : step_.nodes[i].writes) {
+        written_on_cpu[view.storage.index()] = true;
+      }
+    }
+    const auto reason = static_cast<std::int32_t>(result_.reasons.size());
+    result_.reasons.push_back({PinReason::Kind::home, "it lies on the GPU in every pass"});
+    result_.reasons.push_back({PinReason::Kind::home, "it lies on the host in every pass"});
+    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
+      AppliedPin& applied = result_.storages[i];
+      if (applied.pin != Pin::free || !is_placeable(step_.storages[i])) continue;
+      if (homes.host.contains(step_.storages[i].name)) {
+        applied = {Pin::cpu, reason + 1};
+      } else if (homes.gpu.contains(step_.storages[i].name) && !written_on_cpu[i]) {
+        applied = {Pin::gpu, reason};
+      }
+    }
+  }
+
   void pin_writers_to_gpu() {
     for (std::size_t i = 0; i < step_.nodes.size(); ++i) {
       for (const TensorView& view : step_.nodes[i].writes) {
@@ -345,7 +371,15 @@ class PinMatcher {
 }  // namespace
 
 std::string_view to_string(PinReason::Kind kind) {
-  return kind == PinReason::Kind::asked ? "asked" : "no GPU kernel";
+  switch (kind) {
+    case PinReason::Kind::asked:
+      return "asked";
+    case PinReason::Kind::no_gpu_kernel:
+      return "no GPU kernel";
+    case PinReason::Kind::home:
+      return "home";
+  }
+  return "";
 }
 
 Pin StepPins::of(NodeId node) const { return nodes.empty() ? Pin::free : nodes[node.index()].pin; }

@@ -7,6 +7,7 @@
 //   class:  the storages of the class
 //   op:     the nodes whose operator, kernel or kernel family ("embedding" of embedding_forward)
 //           it matches
+// Storages that no pin names, but StorageHomes does, are pinned to their side after these.
 // A node on the CPU computes there. A storage on the CPU lives there: what the GPU needs of it is
 // uploaded for each node anew. A storage on the GPU stays there from its first touch to the last,
 // and every node that writes it runs there too.
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,17 +29,25 @@
 
 namespace stowage {
 
-/// The pins that a user asks for.
+/// Where storages lie that several passes of serving use: on one side in all of them. By name.
+struct StorageHomes {
+  std::set<std::string> gpu, host;
+
+  [[nodiscard]] bool empty() const { return gpu.empty() && host.empty(); }
+};
+
+/// The pins that a user asks for, and the homes that a search has found.
 struct PinRequest {
   std::vector<DevicePin> pins;
   /// A node without a GPU kernel runs on the CPU, with a note; else it is an error.
   bool soft_placement = true;
+  StorageHomes homes = {};
 };
 
 struct PinReason {
-  enum class Kind : std::uint8_t { asked, no_gpu_kernel };
+  enum class Kind : std::uint8_t { asked, no_gpu_kernel, home };
   Kind kind = Kind::asked;
-  std::string text;  ///< "class:parameter=cpu"; or why no GPU kernel exists
+  std::string text;  ///< "class:parameter=cpu"; why no GPU kernel exists; of a home: which
   bool operator==(const PinReason&) const = default;
 };
 [[nodiscard]] std::string_view to_string(PinReason::Kind kind);

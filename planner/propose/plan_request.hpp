@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "estimator/card/card.hpp"
 #include "estimator/document/step_document.hpp"
 #include "estimator/model/model_options.hpp"
+#include "estimator/serving/serving_settings.hpp"
 #include "planner/problem/gpu_budget.hpp"
 #include "planner/problem/host.hpp"
 #include "planner/problem/levers.hpp"
@@ -26,6 +28,7 @@ struct PlanRequest {
   SourceTextPtr description;   ///< the text that the step was lowered from; null: not known
   ModelOptions model_options;  ///< the options of that lowering
   WholeBatch batch;            ///< its micro-batches have equal parts of it
+  std::optional<ServingSettings> serving = {};  ///< there: the step is a round of it
   Card card;
   Host host;
   std::shared_ptr<const MeasuredTimes> measured = {};  ///< for this card; null: none

@@ -228,7 +228,9 @@ void add_parts(const Planning& planning, const StepCase& whole, std::vector<Plan
 Result<std::vector<Plan>> make_pass(const Planning& planning, PlanRequest& asked) {
   auto whole = make_case(planning, planning.document.graph);
   if (!whole) return tl::unexpected(whole.error());
-  std::optional<Plan> all_gpu = fitting_all_gpu(planning, *whole);
+  // With homes on the host not everything is on the GPU.
+  std::optional<Plan> all_gpu;
+  if (asked.pins.homes.host.empty()) all_gpu = fitting_all_gpu(planning, *whole);
   const bool fits = all_gpu.has_value();
   if (fits && asked.levers == Levers{}) {
     asked.levers.operators = false;  // nobody looks for the CPU where the GPU has room

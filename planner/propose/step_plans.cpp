@@ -113,6 +113,7 @@ void describe(const Planning& planning, const StepCase& of, Plan& plan) {
     in.model_hash = hash_text(in.model_text);
   }
   in.step_hash = step_hash(of.step);
+  in.serving = request.serving;
   in.model_options = request.model_options;
   in.card = request.card;
   in.host = request.host;

@@ -22,7 +22,7 @@ double cost_of_tiling(const KernelWork& work, double multiprocessors, double row
   return parts < multiprocessors ? cost * multiprocessors / parts : cost;
 }
 
-double busy_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
+double seconds_in_tiles(const KernelRates& rates, double bandwidth, const KernelWork& work) {
   double operations = work.flops;
   if (work.rows > 0) {
     const double count = rates.multiprocessors;
@@ -41,6 +41,19 @@ double busy_seconds(const KernelRates& rates, double bandwidth, const KernelWork
   if (work.format != MathFormat::tf32) return on_tensor_cores;
   const double in_fp32 = std::max(seconds_at(operations, fp32 * share.arithmetic), as_they_are);
   return std::min(on_tensor_cores, in_fp32);
+}
+
+/// A product with one row or one column also has a kernel without tiles, on the vector units.
+double busy_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
+  const double in_tiles = seconds_in_tiles(rates, bandwidth, work);
+  const bool is_product = work.kind == KernelKind::product && work.rows > 0;
+  if (!is_product || (work.rows != 1 && work.columns != 1)) return in_tiles;
+  const KindShare share = rates.share(work.kind);
+  const double rate =
+      rates.rate(work.format == MathFormat::fp64 ? MathFormat::fp64 : MathFormat::fp32);
+  const double computing = seconds_at(work.flops, rate * share.arithmetic);
+  const double moving = seconds_at(work.bytes, bandwidth * share.bandwidth);
+  return std::min(in_tiles, std::max(computing, moving));
 }
 
 }  // namespace

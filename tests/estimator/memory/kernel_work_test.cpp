@@ -141,3 +141,23 @@ TEST_CASE("operands are reordered where channels do not lie innermost") {
   CHECK(reordered(TensorLayout::contiguous) == 4.0 * ((4 * 32 * 784 + 64 * 32 * 9 + 4 * 64 * 196) +
                                                       (4 * 64 * 196 + 64 * 16 * 9 + 4 * 64 * 196)));
 }
+
+TEST_CASE("an embedding reads the rows that it looks up, and at most its table") {
+  const std::string text = R"(model: words
+inputs:
+  tokens: {shape: [batch, 8], dtype: int64}
+layers:
+  - embedding: {name: table, vocabulary: 1000, features: 64}
+)";
+  const auto graph =
+      lowered_in(text, {.kernels = KernelSet::pytorch, .mode = Mode::inference}, Precision::fp32);
+  const auto bytes_at = [&](std::int64_t samples) {
+    const auto step = size_storages(graph, samples);
+    REQUIRE(step);
+    return step->bytes_moved[0];
+  };
+  const auto rows = [](double count) { return count * 64 * 4; };
+  // The indices, the rows that are read, and those that are written.
+  CHECK(bytes_at(1) == 8 * 8 + rows(8) + rows(8));
+  CHECK(bytes_at(1000) == 8000 * 8 + rows(1000) + rows(8000));
+}

@@ -94,6 +94,22 @@ TEST_CASE("kernel rates: a small product does not fill the card") {
   CHECK(reached(unknown, product(512, 512, 1024)) == doctest::Approx(full));
 }
 
+TEST_CASE("kernel rates: a matrix times a vector waits for the matrix") {
+  // A token's product with 4096 x 14336 values of two bytes.
+  for (KernelWork work : {product(1, 14336, 4096), product(14336, 1, 4096)}) {
+    work.bytes = 2.0 * 4096 * 14336;
+    CHECK(seconds(a100(), work) == doctest::Approx(work.bytes / (0.85 * 1e12)));
+    work.bytes = 0;  // the vector units' operations
+    CHECK(reached(a100(), work) == doctest::Approx(0.83 * 19.5e12));
+  }
+  // Two tokens are a product in tiles; a convolution of one channel is one, too.
+  CHECK(reached(a100(), product(2, 14336, 4096)) < 0.83 * 19.5e12);
+  KernelWork convolution = product(1, 14336, 4096);
+  convolution.kind = KernelKind::convolution;
+  CHECK(reached(a100(), convolution) < 0.83 * 19.5e12);
+  CHECK(seconds(a100(), product(1, 14336, 4096)) <= seconds(a100(), product(2, 14336, 4096)));
+}
+
 TEST_CASE("kernel rates: traffic by kind") {
   const auto share = [](KernelKind kind) {
     return doctest::Approx(1e9 / seconds(rtx3090(), {.kind = kind, .bytes = 1e9}) / 1e12);

@@ -24,30 +24,29 @@ namespace stowage {
 
 namespace {
 
-/// The name of a layer's weight within a block, or outside of the blocks, by the end of its path.
-/// Several names: GGUF parts the weight.
+/// The name of a layer's weight within a block by the end of its path, in configurations of
+/// transformers or in descriptions of ours. The first row that fits counts.
 struct GgufName {
   std::string_view path;
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names;  ///< several: GGUF parts the weight, by its release
 };
 
 const std::vector<GgufName>& names_in_block() {
   static const std::vector<GgufName> names{
       {"q_proj", {"attn_q"}},
+      {"q.proj", {"attn_q"}},
       {"k_proj", {"attn_k"}},
+      {"k.proj", {"attn_k"}},
       {"v_proj", {"attn_v"}},
+      {"v.proj", {"attn_v"}},
       {"o_proj", {"attn_output"}},
       {"out_proj", {"attn_output"}},
       {"self_attn.dense", {"attn_output"}},
       {"attention.dense", {"attn_output"}},
       {"self_attention.dense", {"attn_output"}},
-      {"attn.c_proj", {"attn_output"}},
       {"qkv_proj", {"attn_qkv"}},
       {"c_attn", {"attn_qkv"}},
       {"query_key_value", {"attn_qkv"}},
-      {"mlp.experts.gate_up_proj", {"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps"}},
-      {"mlp.experts.down_proj", {"ffn_down_exps"}},
-      {"mlp.experts", {"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps", "ffn_down_exps"}},
       {"mlp.gate", {"ffn_gate_inp"}},
       {"mlp.router", {"ffn_gate_inp"}},
       {"shared_expert.gate_proj", {"ffn_gate_shexp"}},
@@ -59,11 +58,24 @@ const std::vector<GgufName>& names_in_block() {
       {"up_proj", {"ffn_up"}},
       {"fc1", {"ffn_up"}},
       {"c_fc", {"ffn_up"}},
+      {"mlp_c_fc", {"ffn_up"}},
       {"dense_h_to_4h", {"ffn_up"}},
       {"down_proj", {"ffn_down"}},
       {"fc2", {"ffn_down"}},
       {"mlp.c_proj", {"ffn_down"}},
+      {"mlp_c_proj", {"ffn_down"}},
       {"dense_4h_to_h", {"ffn_down"}},
+      {"c_proj", {"attn_output"}},
+  };
+  return names;
+}
+
+/// The same of the weights of all experts together.
+const std::vector<GgufName>& names_of_experts() {
+  static const std::vector<GgufName> names{
+      {"gate_up_proj", {"ffn_gate_exps", "ffn_gate_up_exps", "ffn_up_exps"}},
+      {"down_proj", {"ffn_down_exps"}},
+      {"experts", {"ffn_down_exps", "ffn_gate_exps", "ffn_gate_up_exps", "ffn_up_exps"}},
   };
   return names;
 }
@@ -73,16 +85,19 @@ bool ends_as(std::string_view path, std::string_view end) {
   return path.size() == end.size() || path[path.size() - end.size() - 1] == '.';
 }
 
-const GgufName* gguf_name(std::string_view path) {
-  const auto found = std::ranges::find_if(
-      names_in_block(), [&](const GgufName& row) { return ends_as(path, row.path); });
-  return found == names_in_block().end() ? nullptr : &*found;
+/// null: none is known.
+const GgufName* gguf_name(std::string_view path, bool of_experts) {
+  const std::vector<GgufName>& names = of_experts ? names_of_experts() : names_in_block();
+  const auto found =
+      std::ranges::find_if(names, [&](const GgufName& row) { return ends_as(path, row.path); });
+  return found == names.end() ? nullptr : &*found;
 }
 
 /// Where the weights of a layer lie.
 struct LayerBytes {
   Bytes on_gpu, on_host;
-  bool is_table = false;  ///< an embedding reads it by rows, and nothing else does
+  bool is_table = false;    ///< an embedding reads it by rows
+  bool is_stacked = false;  ///< one weight for each expert: three axes
 
   [[nodiscard]] bool is_on_host() const { return on_host > on_gpu; }
 };
@@ -133,9 +148,13 @@ class LlamaPlacement {
 
   void note_readers() {
     for (const KernelNode& node : graph().nodes) {
-      const auto layer = layers_.find(graph().layer(node.op));
-      if (layer == layers_.end()) continue;
-      if (node.kernel == Kernel::embedding_forward) layer->second.is_table = true;
+      for (const TensorView& view : node.reads) {
+        const Storage& storage = graph().storage(view.storage);
+        if (!is_weight(storage) || !storage.op.valid()) continue;
+        LayerBytes& layer = layers_.at(layer_of(storage));
+        layer.is_table = layer.is_table || node.kernel == Kernel::embedding_forward;
+        layer.is_stacked = layer.is_stacked || view.shape.size() > 2;
+      }
     }
   }
 
@@ -175,7 +194,7 @@ class LlamaPlacement {
         move_layer(path, false);
         continue;
       }
-      const GgufName* name = gguf_name(path);
+      const GgufName* name = gguf_name(path, layer.is_stacked);
       if (!layer.is_on_host() || is_norm(path)) {
         move_layer(path, true);
         continue;
@@ -197,8 +216,8 @@ class LlamaPlacement {
     std::vector<std::string_view> movable;  // those of the last blocks at the end
     for (const auto& [path, layer] : layers_) {
       const std::string_view block = block_of(path);
-      const bool stays =
-          !layer.is_on_host() && layer.on_gpu > Bytes() && gguf_name(path) != nullptr;
+      const bool stays = !layer.is_on_host() && layer.on_gpu > Bytes() &&
+                         gguf_name(path, layer.is_stacked) != nullptr;
       if (block.empty() || !stays || is_norm(path)) continue;
       if (block_number(block) >= static_cast<std::int64_t>(whole_blocks_)) movable.push_back(path);
     }
@@ -225,7 +244,7 @@ class LlamaPlacement {
 
   /// Precondition: GGUF has a name for it.
   void override_layer(std::string_view path) {
-    for (const std::string_view name : gguf_name(path)->names) {
+    for (const std::string_view name : gguf_name(path, layers_.at(path).is_stacked)->names) {
       by_name_[name].insert(block_number(block_of(path)));
     }
     move_layer(path, false);

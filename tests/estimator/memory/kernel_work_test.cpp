@@ -147,7 +147,7 @@ TEST_CASE("an embedding reads the rows that it looks up, and at most its table")
 inputs:
   tokens: {shape: [batch, 8], dtype: int64}
 layers:
-  - embedding: {name: table, vocabulary: 1000, features: 64}
+  - embedding: {name: table, count: 1000, features: 64}
 )";
   const auto graph =
       lowered_in(text, {.kernels = KernelSet::pytorch, .mode = Mode::inference}, Precision::fp32);

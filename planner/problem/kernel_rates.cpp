@@ -123,10 +123,11 @@ double seconds_for(double amount, double rate) { return rate > 0 ? amount / rate
 
 namespace {
 
-/// A matrix times a vector: libraries have kernels for it that use no tiles and no tensor cores.
+/// A matrix times a vector, or the attention of one query: libraries have kernels for these that
+/// use no tiles and no tensor cores.
 bool is_of_a_vector(const KernelWork& work) {
-  return work.kind == KernelKind::product && work.rows > 0 &&
-         std::min(work.rows, work.columns) == 1;
+  const bool multiplies = work.kind == KernelKind::product || work.kind == KernelKind::attention;
+  return multiplies && work.rows > 0 && std::min(work.rows, work.columns) == 1;
 }
 
 double tiled_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {

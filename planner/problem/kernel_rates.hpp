@@ -9,8 +9,10 @@
 //     extent padded to whole tiles; a side of 64 costs a quarter of the rate. Past a depth of 4,096
 //     a tile's depth is shared out too (split-k). It runs at full rate only where every
 //     multiprocessor has a tile. Of the four tilings the quickest is taken.
-//   - A product with one row or one column (a matrix times a vector: a token's decoding) also has a
-//     kernel without tiles on the vector units (cuBLAS' gemv). The quicker one counts.
+//   - A product with one row or one column (a matrix times a vector) and the attention of one
+//   query,
+//     which decode a token, also have kernels without tiles on the vector units (cuBLAS' gemv). The
+//     quicker one counts.
 //   - Operands that have to be reordered for tensor cores are read and written once more, where the
 //     format's rate is above fp32's. A product that may run in TF32 runs in fp32, without
 //     reordering, where that is quicker.

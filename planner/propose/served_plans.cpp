@@ -22,6 +22,9 @@ constexpr std::int64_t parts_of_budget = 32;
 // caches stay on the GPU where decode takes at most so many times as long as without that rule.
 constexpr double price_of_caches = 1.05;
 
+// Of two ways the one with the shorter answer is taken: a pass of prefill, and so many of decode.
+constexpr double tokens_of_answer = 256;
+
 bool has_home(const Storage& storage) { return storage.persistence == Persistence::persistent; }
 
 Bytes lasting_bytes(const PlanRequest& request) {
@@ -30,6 +33,15 @@ Bytes lasting_bytes(const PlanRequest& request) {
     if (has_home(storage)) bytes += Bytes(storage.bytes.at(request.batch.samples));
   }
   return bytes;
+}
+
+Bytes largest_weight(const StepGraph& round) {
+  Bytes largest;
+  for (const Storage& storage : round.storages) {
+    const bool is_cache = storage.storage_class == StorageClass::kv_cache;
+    if (has_home(storage) && !is_cache) largest = std::max(largest, Bytes(storage.bytes.constant));
+  }
+  return largest;
 }
 
 /// Whether every cache is on the GPU throughout.
@@ -104,20 +116,41 @@ class ServedSearch {
     }
     // What prefill takes more than decode beside what lasts.
     const Bytes more = (*whole - lasting_bytes(round_)) - (*alone - lasting_bytes(decode_));
-    Bytes budget = round_.budget.bytes - std::max(Bytes(), more);
-    const Bytes less(round_.budget.bytes.count() / parts_of_budget);
-    for (int i = 0; i < most_decode_plans && budget > Bytes() && !is_cancelled();
-         ++i, budget -= less) {
-      const auto residents = residents_within(budget);
-      if (!residents || residents->empty()) break;
-      auto plans = plans_of_round(homes_of(*residents, *round_.document.graph));
-      if (plans) return {std::move(plans), decode_plan_};
+    const Bytes most = round_.budget.bytes - std::max(Bytes(), more);
+    // Prefill needs room for the weights that it fetches, which decode may run on the CPU.
+    const Bytes fetched(2 * largest_weight(*round_.document.graph).count());
+    auto found = within(most);
+    auto roomier = within(most - fetched);
+    if (roomier && (!found || seconds_of(*roomier) < seconds_of(*found))) {
+      found = std::move(roomier);
     }
+    if (found) return *std::move(found);
     return {plans_of_round(homes_of({}, *round_.document.graph)), std::nullopt};
   }
 
  private:
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
+
+  /// The plans whose homes are decode's within the budget, or within less if the round does not fit
+  /// so; none: it does not fit with anything of decode's on the GPU.
+  std::optional<ServedPlans> within(Bytes budget) {
+    const Bytes less(round_.budget.bytes.count() / parts_of_budget);
+    for (int i = 0; i < most_decode_plans && budget > Bytes() && !is_cancelled(); ++i) {
+      const auto residents = residents_within(budget);
+      if (!residents || residents->empty()) return std::nullopt;
+      auto plans = plans_of_round(homes_of(*residents, *round_.document.graph));
+      if (plans) return ServedPlans{std::move(plans), decode_plan_};
+      budget -= less;
+    }
+    return std::nullopt;
+  }
+
+  /// Of a pass of prefill and an answer. Precondition: there are plans.
+  [[nodiscard]] double seconds_of(const ServedPlans& served) const {
+    const Plan& best = *std::ranges::min_element(
+        *served.plans, [&](const Plan& a, const Plan& b) { return is_better(a, b, round_.host); });
+    return best.totals.step_seconds + (tokens_of_answer - 1) * served.decode->step_seconds;
+  }
 
   Result<std::vector<Plan>> plans_of_round(StorageHomes homes) const {
     PlanRequest request = round_;

@@ -4,7 +4,8 @@
 // Engines keep a weight, or a layer's cache, on one side for as long as they serve. So each storage
 // that outlasts a pass has one home here. Decode, which runs again and again, decides the homes: it
 // is planned by itself, within what prefill's larger activations leave it. The round is planned
-// with these homes, and where it does not fit, decode gets less.
+// with these homes, and where it does not fit, decode gets less. It also gets less where that
+// shortens prefill by more than it costs an answer of 256 tokens.
 #pragma once
 
 #include <optional>

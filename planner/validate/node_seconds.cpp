@@ -43,11 +43,12 @@ double seconds_in_tiles(const KernelRates& rates, double bandwidth, const Kernel
   return std::min(on_tensor_cores, in_fp32);
 }
 
-/// A product with one row or one column also has a kernel without tiles, on the vector units.
+/// A product with one row or one column, or attention of one query, also has a kernel without
+/// tiles, on the vector units.
 double busy_seconds(const KernelRates& rates, double bandwidth, const KernelWork& work) {
   const double in_tiles = seconds_in_tiles(rates, bandwidth, work);
-  const bool is_product = work.kind == KernelKind::product && work.rows > 0;
-  if (!is_product || (work.rows != 1 && work.columns != 1)) return in_tiles;
+  const bool multiplies = work.kind == KernelKind::product || work.kind == KernelKind::attention;
+  if (!multiplies || work.rows <= 0 || (work.rows != 1 && work.columns != 1)) return in_tiles;
   const KindShare share = rates.share(work.kind);
   const double rate =
       rates.rate(work.format == MathFormat::fp64 ? MathFormat::fp64 : MathFormat::fp32);

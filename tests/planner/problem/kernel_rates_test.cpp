@@ -102,6 +102,9 @@ TEST_CASE("kernel rates: a matrix times a vector waits for the matrix") {
     work.bytes = 0;  // the vector units' operations
     CHECK(reached(a100(), work) == doctest::Approx(0.83 * 19.5e12));
   }
+  KernelWork attention = product(1, 128, 128);
+  attention.kind = KernelKind::attention;
+  CHECK(reached(a100(), attention) == doctest::Approx(0.75 * 0.83 * 19.5e12));
   // Two tokens are a product in tiles; a convolution of one channel is one, too.
   CHECK(reached(a100(), product(2, 14336, 4096)) < 0.83 * 19.5e12);
   KernelWork convolution = product(1, 14336, 4096);

@@ -87,7 +87,7 @@ Diagnostics options_beside_serving(const Arguments& arguments) {
   Diagnostics mistakes;
   if (is_for_pytorch(arguments)) {
     mistakes.push_back(command_line_error(
-        "--for pytorch is of a step that trains, and --context-length of serving",
+        "--for pytorch is of one step, and --context-length plans two passes",
         "leave --for out; stowage export --to llama.cpp takes the plan"));
   }
   for (const std::string_view option : {"frontier", "validate"}) {

@@ -66,6 +66,7 @@ const std::vector<GgufName>& names_in_block() {
       {"mlp_c_proj", {"ffn_down"}},
       {"dense_4h_to_h", {"ffn_down"}},
       {"c_proj", {"attn_output"}},
+      {"sinks", {"attn_sinks"}},
   };
   return names;
 }
@@ -87,6 +88,11 @@ bool ends_as(std::string_view path, std::string_view end) {
 
 /// null: none is known.
 const GgufName* gguf_name(std::string_view path, bool of_experts) {
+  constexpr std::string_view bias = "_bias";  // a parameter of its own, in the same tensor's name
+  if (path.ends_with(bias)) {
+    path.remove_suffix(bias.size());
+    of_experts = true;
+  }
   const std::vector<GgufName>& names = of_experts ? names_of_experts() : names_in_block();
   const auto found =
       std::ranges::find_if(names, [&](const GgufName& row) { return ends_as(path, row.path); });
@@ -292,8 +298,7 @@ class LlamaPlacement {
       const std::string numbers = blocks.size() == blocks_.size()
                                       ? std::string("[0-9]+")
                                       : fmt::format("({})", fmt::join(blocks, "|"));
-      patterns.push_back(
-          fmt::format(R"(^blk\.{}\.({})\.weight=CPU)", numbers, fmt::join(names, "|")));
+      patterns.push_back(fmt::format(R"(^blk\.{}\.({})\.=CPU)", numbers, fmt::join(names, "|")));
     }
     if (has_output_on_host_) patterns.emplace_back(R"(^output\.weight=CPU)");
     return fmt::format("{}", fmt::join(patterns, ","));

@@ -206,8 +206,7 @@ TEST_CASE("llama.cpp: each weight that a plan has on the host is named in GGUF's
     question.pins.pins.push_back(*pin);
   }
   const ExportAnswer found = exported(chosen(planned(question)));
-  const std::string overridden =
-      R"('^blk\.(0)\.(attn_q)\.weight=CPU,^blk\.(1)\.(ffn_down)\.weight=CPU')";
+  const std::string overridden = R"('^blk\.(0)\.(attn_q)\.=CPU,^blk\.(1)\.(ffn_down)\.=CPU')";
   CHECK_MESSAGE(found.body.find("  --override-tensor " + overridden + "\n") != std::string::npos,
                 found.body);
   CHECK(found.fits());
@@ -221,7 +220,7 @@ TEST_CASE("llama.cpp: the weights of all experts together have names of their ow
   question.pins.pins.push_back(*pin);
   const ExportAnswer found = exported(chosen(planned(question)));
   const std::string overridden =
-      R"('^blk\.(1)\.(ffn_gate_exps|ffn_gate_up_exps|ffn_up_exps)\.weight=CPU')";
+      R"('^blk\.(1)\.(ffn_gate_exps|ffn_gate_up_exps|ffn_up_exps)\.=CPU')";
   CHECK_MESSAGE(found.body.find("  --override-tensor " + overridden + "\n") != std::string::npos,
                 found.body);
 }

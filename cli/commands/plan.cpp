@@ -84,8 +84,7 @@ Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
   if (request.output == "-") report.raw = *text;
   if (!file) return {};
   if (auto written = file->commit(*text); !written) return written;
-  report.json.emplace_back("written", request.output);
-  report.say(fmt::format("'{}' is written to {}", plan.name, request.output), Tone::good);
+  add_written_plan(plan, request.output, report);
   return {};
 }
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "answers/exporting/plan_exports.hpp"
+#include "answers/question/shell_word.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/report/check_report.hpp"
 #include "cli/report/no_plan.hpp"
@@ -404,6 +406,28 @@ void add_frontier(const Frontier& frontier, const std::string& path, bool was_in
   }
   if (was_interrupted && answer.exit_code == ExitCode::yes)
     answer.exit_code = ExitCode::interrupted;
+}
+
+void add_written_plan(const Plan& plan, const std::string& path, Report& report) {
+  report.json.emplace_back("written", path);
+  report.say(fmt::format("'{}' is written to {}", plan.name, path), Tone::good);
+  const std::string file = shell_word(path);
+  const bool runs = plan.step.graph->kernel_set().executable;
+  std::string exported;
+  Json::Array forms;
+  for (const ExportForm form : exports_of(plan)) {
+    const std::string_view name = row_of(form).name;
+    forms.emplace_back(name);
+    exported += exported.empty()    ? fmt::format("stowage export {} --to {}", file, name)
+                : forms.size() == 2 ? fmt::format("; also {}", name)
+                                    : fmt::format(", {}", name);
+  }
+  const std::string recounted =
+      fmt::format("stowage validate {}{}", file, runs ? "" : " --model-only");
+  report.json.emplace_back("next",
+                           Json::Object{{"validate", recounted}, {"exports", std::move(forms)}});
+  report.say("  " + recounted);
+  report.say("  " + exported);
 }
 
 }  // namespace stowage

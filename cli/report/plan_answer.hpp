@@ -24,4 +24,8 @@ struct PlanDetail {
 void add_frontier(const Frontier& frontier, const std::string& path, bool was_interrupted,
                   RenderedAnswer& answer);
 
+/// Says that the plan is written, and the commands that take its file: `written` and `next` in
+/// JSON.
+void add_written_plan(const Plan& plan, const std::string& path, Report& report);
+
 }  // namespace stowage

@@ -10,6 +10,7 @@
 #include "estimator/memory/step_memory.hpp"
 #include "estimator/step/kernel_table.hpp"
 #include "estimator/step/own_scratch.hpp"
+#include "estimator/step/written_first.hpp"
 #include "estimator/workspace/attention_workspace.hpp"
 
 namespace stowage {
@@ -134,20 +135,9 @@ Problem check_temporaries(const StepGraph& graph) {
   return std::nullopt;
 }
 
-// A storage that neither exists before the step nor is uploaded must be written before it is read.
 Problem check_written_first(const StepGraph& graph) {
-  std::vector<bool> written(graph.storages.size(), false);
-  for (const KernelNode& node : graph.nodes) {
-    for (const TensorView& view : node.reads) {
-      const Storage& storage = graph.storage(view.storage);
-      if (storage.persistence != Persistence::transient || written[view.storage.index()]) continue;
-      if (is_scratch(storage)) continue;
-      return problem("node '{}' reads '{}' before anything has written it", node.name,
-                     storage.name);
-    }
-    for (const TensorView& view : node.writes) written[view.storage.index()] = true;
-  }
-  return std::nullopt;
+  const auto found = read_before_written(graph);
+  return found ? problem("{}", *found) : std::nullopt;
 }
 
 Problem check_storage(const StepGraph& graph, const Storage& storage, const ScriptHold& hold,

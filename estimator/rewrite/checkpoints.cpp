@@ -14,6 +14,7 @@
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/saved_storages.hpp"
 #include "estimator/step/unique_names.hpp"
+#include "estimator/step/written_first.hpp"
 
 namespace stowage {
 
@@ -489,7 +490,16 @@ Result<StepGraph> with_checkpoints(StepGraph step, const std::vector<CheckpointR
   }
   if (step.settings.mode != Mode::train) return step;
   if (auto mistake = overwritten_result(step, regions)) return failure(*std::move(mistake));
-  return Checkpointing(std::move(step), regions).run();
+  StepGraph rewritten = Checkpointing(std::move(step), regions).run();
+  // What saves a tensor decides what runs again. In a step that names another operator than the one
+  // that did, the second run stops too early.
+  if (auto mistake = read_before_written(rewritten)) {
+    return failure(
+        fmt::format("checkpoints: {}: the step's saved tensors name another operator "
+                    "than the one that saved them",
+                    *mistake));
+  }
+  return rewritten;
 }
 
 bool is_second_run(const KernelNode& node) {

@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import sys
 import unittest
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python")]
+PACKAGE = HERE.parent.parent / "python"
+sys.path[:0] = [str(HERE), str(PACKAGE)]
+# Programs that tests start find the package, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")]))
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(rows, [
             ["input", "mat1", -1, nodes.index("0.mm")],
             ["1.relu", "result", nodes.index("1.relu"), nodes.index("1.threshold_backward")],
-            ["1.relu", "result", nodes.index("1.relu"), nodes.index("2.mm")],
+            ["1.relu", "mat1", nodes.index("1.relu"), nodes.index("2.mm")],
             ["2.weight", "mat2", nodes.index("1.relu"), nodes.index("2.mm")]])
         layouts = [document["layouts"][row[3]] for row in step["saved"]]
         self.assertEqual(document["shapes"][layouts[1][1]], [[0, 1], 16])
@@ -99,7 +99,7 @@ class Rows(unittest.TestCase):
         document = recorded(small(), micro_batches=2)
         self.assertEqual(keys(document), ["0#0", "1#0", "2#0", "2#1"])
         others = [row for row in document["step"]["saved"] if len(row) == 3]
-        self.assertEqual([row[2] for row in others], ["mat1", "result", "mat2"])
+        self.assertEqual([row[2] for row in others], ["mat1", "result", "mat1", "mat2"])
 
     def test_a_second_forward_before_the_backward_counts_on(self) -> None:
         class Twice(nn.Module):

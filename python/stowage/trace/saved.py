@@ -1,7 +1,7 @@
 """What autograd keeps for backward.
 
-Autograd saves an operator's arguments before it calls the kernel and its results after: a saved
-tensor whose storage the next node reads is its argument, one that the last node wrote its result.
+Autograd saves an operator's arguments before it calls the kernel and its results after. So what is saved
+between two nodes is a result of the last one, where its function keeps results, or an argument of the next.
 Those of a step's first pass have keys (plans/saved_names.py) and are recorded call by call; of the others
 equal ones are recorded once.
 """
@@ -9,6 +9,7 @@ equal ones are recorded once.
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stowage.trace.recorder import Recorder
+
+
+# What autograd's functions are called to keep of their results (tools/autograd/derivatives.yaml): its
+# names in Python. A function that a script defines keeps whatever it likes.
+RESULTS = re.compile(r"_raw_saved_(result\d*|output|out|tensors)")
+
+
+def keeps_result(function: type) -> bool:
+    """Whether an autograd function's gradient is computed of its result."""
+    return any(RESULTS.fullmatch(name) for name in dir(function))
 
 
 class Layout:
@@ -74,6 +85,7 @@ class SavedTensors:
         self.names = SavedNames()  # of the pass that runs
         self.stand_ins: dict[int, torch.Tensor] = {}  # by storage, where it lets go
         self.is_first_pass = True
+        self.result_of = (-1, -1)  # the last node that saved a result, and its storage
         # Those that wait for the node that reads them.
         self.pending: list[tuple[int, SavedTensor | None]] = []
         self.named: list[SavedRecord] = []  # of the first pass, one a call
@@ -94,7 +106,7 @@ class SavedTensors:
             storage = self.recorder.storage_of(tensor)
             if is_named(tensor, "cuda"):
                 named = self.name(tensor)
-            self.saved(storage, named)
+            self.saved(tensor, storage, named)
             if self.lets_go and can_stand_in(tensor):
                 return Packed(Layout(tensor, storage), self.names, named)
         return Packed(tensor, self.names, named)
@@ -116,15 +128,31 @@ class SavedTensors:
             return None
         return SavedTensor(key, self.recorder.view_of(tensor), len(self.recorder.step.nodes) - 1)
 
-    def saved(self, storage: int, named: SavedTensor | None) -> None:
+    def saved(self, tensor: torch.Tensor, storage: int, named: SavedTensor | None) -> None:
         nodes = self.recorder.step.nodes
         if named is not None:
             self.named.append(SavedRecord(max(len(nodes) - 1, 0), storage, "saved", named))
-        if nodes and any(view.storage == storage for view in nodes[-1].writes):
-            if not any(view.storage == storage for view in nodes[-1].reads):
-                self.set_role(len(nodes) - 1, storage, "result", named)
-                return
+        if nodes and self.is_result_of_last(tensor, storage):
+            self.set_role(len(nodes) - 1, storage, "result", named)
+            return
         self.pending.append((storage, named))
+
+    def is_result_of_last(self, tensor: torch.Tensor, storage: int) -> bool:
+        """Whether the last node's call saves it, whose result it is. Else it is an argument of the next: a
+        result is saved within its own module, and once."""
+        index = len(self.recorder.step.nodes) - 1
+        last = self.recorder.step.nodes[index]
+        if not any(view.storage == storage for view in last.writes):
+            return False
+        if last.layer != self.recorder.modules.path:
+            return False
+        function = tensor.grad_fn
+        if function is None:  # statistics, masks: autograd's own
+            return not any(view.storage == storage for view in last.reads)
+        if self.result_of == (index, storage) or not keeps_result(type(function)):
+            return False
+        self.result_of = (index, storage)
+        return True
 
     def node_was_recorded(self, node: NodeRecord, names: list[str]) -> None:
         """Give what was saved for this node its role; `names` are of its reads."""

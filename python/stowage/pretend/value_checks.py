@@ -7,12 +7,15 @@ ids for packed sequences; torch.nn.init.trunc_normal_ does not draw again what l
 from __future__ import annotations
 
 import contextlib
+import importlib.abc
 import sys
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import importlib.machinery
+    import types
+    from collections.abc import Callable, Iterator, Sequence
 
     import torch
 
@@ -45,14 +48,47 @@ def without_rejected_samples() -> Iterator[None]:
         yield
 
 
+class OnImport(importlib.abc.MetaPathFinder):
+    """Calls `loaded` with a module when it is imported."""
+
+    def __init__(self, name: str, loaded: Callable[[types.ModuleType], None]) -> None:
+        self.name, self.loaded = name, loaded
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None,
+                  target: types.ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            execute(module)
+            self.loaded(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
 @contextlib.contextmanager
 def without_packed_sequences() -> Iterator[None]:
-    """While active, transformers finds no packed sequences. Without effect where transformers is not
-    loaded, or does not search for them."""
-    module = sys.modules.get("transformers.masking_utils")
-    if module is None or not hasattr(module, "find_packed_sequence_indices"):
-        yield
-        return
-    with mock.patch.object(module, "find_packed_sequence_indices",
-                           lambda *_arguments, **_options: None):
-        yield
+    """While active, transformers finds no packed sequences, also where a script imports it only then.
+    Without effect where it does not search for them."""
+    name = "transformers.masking_utils"
+    with contextlib.ExitStack() as patches:
+        def patch(module: types.ModuleType) -> None:
+            if hasattr(module, "find_packed_sequence_indices"):
+                patches.enter_context(mock.patch.object(module, "find_packed_sequence_indices",
+                                                        lambda *_arguments, **_options: None))
+
+        if name in sys.modules:
+            patch(sys.modules[name])
+        finder = OnImport(name, patch)
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(finder)

@@ -52,12 +52,25 @@ class Offload:
 
 
 @dataclasses.dataclass(frozen=True)
+class Streamed:
+    """A module whose parameters lie in host memory. Before it runs they are copied to one piece of
+    `bytes`, in this order, each from a multiple of 512 bytes on; `uploads` times in a pass."""
+
+    module: str
+    parameters: tuple[str, ...]  # their whole names
+    bytes: int
+    uploads: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
     """What is carried out, and what the step was when it was made. None: the file does not say it."""
 
     model: str
     offload: tuple[Offload, ...]
     checkpoint: tuple[str, ...]  # paths of modules
+    stream: tuple[Streamed, ...] = ()  # in the order in which they run
+    trains: bool = True  # else an inference
     batch: int | None = None
     micro_batches: int = 1
     saved_calls: int | None = None  # pack calls with keys of one pass
@@ -128,6 +141,7 @@ class PlanReader:
     def __init__(self, name: str, content: Any) -> None:
         self.name, self.content = name, content
         self.saved = 0
+        self.streamed_names: set[str] = set()
 
     def refuse(self, where: str, what: str, hint: str = "") -> NoReturn:
         raise StowageError(f"{self.name}: {where}: {what}" if where else f"{self.name}: {what}", hint)
@@ -186,6 +200,7 @@ class PlanReader:
         plan = Plan(
             model=self.text(content, "model", ""), offload=tuple(offload),
             checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
+            stream=tuple(self.each("stream", self.streamed)), trains=self.trains(),
             batch=self.optional_number(content, "batch", "", 1),
             micro_batches=self.optional_number(content, "micro_batches", "", 1) or 1,
             saved_calls=self.optional_number(passes, "saved", "passes"),
@@ -278,6 +293,26 @@ class PlanReader:
 
     def checkpoint(self, row: dict[str, Any], where: str) -> str:
         return self.text(row, "module", where)
+
+    def trains(self) -> bool:
+        mode = self.text(self.content, "mode", "") if "mode" in self.content else "train"
+        if mode not in ("train", "inference"):
+            self.refuse("mode", f"'{mode}' is neither train nor inference")
+        return mode == "train"
+
+    def streamed(self, row: dict[str, Any], where: str) -> Streamed:
+        names = self.entry(row, "parameters", where, list, "list")
+        if not names:
+            self.refuse(f"{where}.parameters", "is empty")
+        for index, name in enumerate(names):
+            place = f"{where}.parameters[{index}]"
+            self.text({place: name}, place, "")
+            if name in self.streamed_names:
+                self.refuse(place, f"'{name}' is streamed already")
+            self.streamed_names.add(name)
+        return Streamed(self.text(row, "module", where), tuple(names),
+                        self.number(row.get("bytes"), f"{where}.bytes", 1),
+                        self.number(row.get("uploads"), f"{where}.uploads", 1))
 
     def first_keys(self, passes: dict[str, Any]) -> tuple[str, ...]:
         keys = self.optional(passes, "first", "passes", list, "list") or []

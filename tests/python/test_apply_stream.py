@@ -4,6 +4,7 @@ plan's, and the parameters are on the device while their block runs alone."""
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import io
 import unittest
@@ -253,8 +254,8 @@ class Inferences(AppliedCase):
         model = built()
         flat = torch.zeros(2 * WIDTH)
         model.h[0].norm.weight.data, model.h[0].norm.bias.data = flat[:WIDTH], flat[WIDTH:]
-        with self.assertRaisesRegex(stowage.StowageError, "'h.0.norm.weight' shares its memory with other "
-                                    "tensors: it is not streamed"):
+        with self.assertRaisesRegex(stowage.StowageError, "'h.0.norm.weight' shares its memory with "
+                                    "other tensors: it is not streamed"):
             stowage.apply(model, None, write_plan(streaming(model, SOME, "inference"), self.path))
 
     def test_verify(self) -> None:
@@ -310,7 +311,7 @@ class FrozenBases(AppliedCase):
             self.assertEqual(applied.bytes_back, 3 * streamed_bytes(plan))
 
     def test_under_checkpoints_of_the_script(self) -> None:
-        def run(model: nn.Module, x: torch.Tensor, reentrant: bool) -> torch.Tensor:
+        def run(reentrant: bool, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
             h = model.words(x).requires_grad_()  # type: ignore[operator]
             for block in model.h:  # type: ignore[union-attr]
                 h = checkpoint(block, h, use_reentrant=reentrant)
@@ -320,7 +321,7 @@ class FrozenBases(AppliedCase):
 
         for reentrant in (False, True):
             plan = streaming(built(2), SOME, "train")
-            applied = self.assert_streamed(plan, lambda model, x: run(model, x, reentrant))
+            applied = self.assert_streamed(plan, functools.partial(run, reentrant))
             self.assertEqual(applied.bytes_back, 3 * streamed_bytes(plan))
 
     def test_backward_again_and_a_graph_that_is_dropped(self) -> None:

@@ -91,7 +91,7 @@ class Applied:
 
     def device_type(self) -> str:
         if self.streamed.blocks:
-            return self.streamed.device.type
+            return str(self.streamed.device.type)
         tensor = next((tensor for root in self.roots.values() for tensor in root.parameters()), None)
         return "cpu" if tensor is None else tensor.device.type
 

@@ -269,12 +269,12 @@ class Offloading:
             stash.keep()
         self.note_fallback(tensors, reason)
 
-    def note_fallback(self, tensors: int, reason: str) -> None:
-        """Counts it, and says it if it is the first."""
+    def note_fallback(self, tensors: int, reason: str, planned: str = "offloads") -> None:
+        """Counts it, and says it if it is the first. What the plan does with them: "streams"."""
         self.fell_back += tensors
         if not self.first_reason:
             self.first_reason = reason
-            warnings.warn(f"stowage.apply keeps tensors on the device that {self.plan.source} has on the host: "
+            warnings.warn(f"stowage.apply keeps tensors on the device that {self.plan.source} {planned}: "
                           f"{reason}. Values are as without the plan; memory is larger than planned",
                           PlanWarning, stacklevel=4)
 

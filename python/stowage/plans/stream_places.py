@@ -97,8 +97,9 @@ class StreamPlaces:
         if self.plan.trains and parameter.requires_grad:
             self.refuse(f"it streams '{name}', which is trained here")
         if any(hasattr(part, "_flat_weights") for part, _, _ in self.owners[id(parameter)]):
-            raise StowageError(f"'{name}' is of a recurrent module, which keeps its parameters in a list of "
-                               "its own: it is not streamed", "make a plan without streamed parameters")
+            raise StowageError(f"'{name}' is of a recurrent module, which keeps its parameters in a list "
+                               "of its own: it is not streamed",
+                               "make a plan without streamed parameters")
         if not is_plain(parameter):
             raise StowageError(f"'{name}' is a {type(parameter).__name__}, of more than bytes and sizes: "
                                "it is not streamed", "make a plan for the model as it is here")

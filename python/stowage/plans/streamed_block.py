@@ -30,7 +30,8 @@ def aligned(size: int) -> int:
 
 
 def size_of(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
+    size: int = tensor.numel() * tensor.element_size()
+    return size
 
 
 def put_data(parameter: torch.Tensor, data: torch.Tensor) -> None:
@@ -39,7 +40,7 @@ def put_data(parameter: torch.Tensor, data: torch.Tensor) -> None:
 
     parameter.data = data
     if isinstance(parameter, FakeTensor):
-        parameter.fake_device = data.fake_device  # type: ignore[attr-defined]
+        parameter.fake_device = data.fake_device
 
 
 class HostCopy:
@@ -135,7 +136,7 @@ class StreamedBlock:
             self.views[id(parameter)] = host.seen_in(upload.piece[begin:end]).data
             begin = end
         for place, name, parameter in self.owners:
-            place._parameters[name] = self.views[id(parameter)]  # type: ignore[assignment]
+            place._parameters[name] = self.views[id(parameter)]
 
     def put_on_host(self) -> None:
         """What was written to a parameter's view is written to the parameter."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 class Copies(Protocol):
     """Both directions; `back` allocates, and so does `back_together`, one tensor for all buffers, one
-    behind the other; `into` does not. Tensors of both are of bytes and one-dimensional. What the copies return besides is for `wait`, which lets the stream that computes now
-    wait for the copy's end."""
+    behind the other; `into` does not. Tensors of both are of bytes and one-dimensional. What the copies
+    return besides is for `wait`, which lets the stream that computes now wait for the copy's end."""
 
     def out(self, source: torch.Tensor, buffer: torch.Tensor) -> Any: ...
 

@@ -79,7 +79,10 @@ class Applied:
                                 if name not in names), None) or next(
                                     (one.device for one in places.parameters.values()),
                                     torch.device("cpu"))
-        blocks = places.blocks(there.type == "cuda" and not torch._guards.detect_fake_mode())
+        is_real = there.type == "cuda" and not torch._guards.detect_fake_mode()
+        blocks = places.blocks(pinned=is_real)
+        if is_real and blocks and torch.cuda.is_initialized():
+            torch.cuda.empty_cache()  # segments that the parameters leave hold no piece
         streamed = StreamedModules(blocks, there, self.events, self.offloading.note_fallback)
         try:
             if device is not None:

@@ -125,9 +125,12 @@ class StreamedModules:
     def brought(self, block: StreamedBlock) -> Upload:
         """The block's parameters on the device; the copy of the one that is needed next begins."""
         ahead, self.ahead = self.ahead, None
-        is_there = ahead is not None and ahead[0] is block and ahead[1].versions == block.versions()
-        upload = ahead[1] if ahead is not None and is_there else self.begin(block)
-        del ahead
+        upload = None
+        if ahead is not None and ahead[0] is block and ahead[1].versions == block.versions():
+            upload = ahead[1]
+        del ahead  # another block's: its memory is let go before more is allocated
+        if upload is None:
+            upload = self.begin(block)
         place = self.places[id(block.module)] + (-1 if runs_backward() else 1)
         if 0 <= place < len(self.blocks) and not self.is_off:
             following = self.blocks[place]

@@ -33,7 +33,8 @@ Bytes offloaded_bytes(const PytorchPlan& plan) {
 Bytes streamed_bytes(const PytorchPlan& plan) {
   Bytes bytes;
   for (const StreamedModule& module : plan.stream) {
-    bytes += module.bytes * module.uploads * plan.micro_batches;
+    bytes +=
+        module.bytes * module.uploads * plan.micro_batches * (plan.chunks ? plan.chunks->parts : 1);
   }
   return bytes;
 }
@@ -61,6 +62,10 @@ std::string in_words(const PytorchPlan& plan) {
   }
   if (plan.optimizer_on_cpu) {
     parts.emplace_back("updates on the CPU, with the optimizer's state there");
+  }
+  if (plan.chunks) {
+    parts.push_back(fmt::format("runs the batch in {} parts of {}, and puts the outputs together",
+                                plan.chunks->parts, plan.batch / plan.chunks->parts));
   }
   if (plan.micro_batches > 1) {
     parts.push_back(fmt::format("takes the batch in {} parts of {}, whose gradients add up",
@@ -108,6 +113,7 @@ Json json_of(const PytorchProposal& proposal) {
                       {"step_gap", number_or_null(step_gap(totals))},
                       {"batch", plan.batch},
                       {"micro_batches", plan.micro_batches},
+                      {"chunks", plan.chunks ? plan.chunks->parts : 1},
                       {"changes_training", proposal.changes_training},
                       {"offloaded_storages", static_cast<std::int64_t>(plan.offload.size())},
                       {"checkpoint", words_json(plan.checkpoint)},
@@ -216,12 +222,10 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
   out.say(
       found.proposals.front().plan.trains
           ? "  Step: simulated, copies beside compute. Gap: to a bound for every choice of saved "
-            "tensors\n  on the host and of streamed parameters, with the same modules run again "
-            "and "
-            "the update in\n  the same place."
+            "tensors\n  on the host and of streamed parameters, with the same modules run again and"
+            "\n  the update in the same place."
           : "  Step: simulated, copies beside compute. Gap: to a bound for every choice of "
-            "streamed "
-            "parameters.");
+            "streamed\n  parameters, with the batch in as many parts.");
   for (const PytorchProposal& proposal : found.proposals) {
     out.say(fmt::format("  {}: {}", proposal.name, in_words(proposal.plan)));
     for (const std::string& remark : proposal.remarks) {
@@ -241,7 +245,7 @@ void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& repo
                            plan.micro_batches, plan.batch));
   }
   const bool is_applied = !plan.offload.empty() || !plan.checkpoint.empty() ||
-                          !plan.stream.empty() || plan.optimizer_on_cpu;
+                          !plan.stream.empty() || plan.chunks || plan.optimizer_on_cpu;
   if (!is_applied) return;
   if (!plan.names_are_recorded) {
     report.say(

@@ -7,6 +7,7 @@
 
 #include "estimator/base/batch.hpp"
 #include "estimator/check/batch_search.hpp"
+#include "estimator/rewrite/inference_parts.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/saved_on_host.hpp"
 #include "estimator/rewrite/streamed_parameters.hpp"
@@ -62,15 +63,19 @@ bool fits_safely(const CheckReport& report) { return report.fits && report.run.s
 
 Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& workspaces,
                                const HookedChanges& changes) {
-  const auto batch = micro_batch_of(request.plan.batch, changes.micro_batches);
+  const std::int64_t share = std::max(changes.micro_batches, changes.parts);
+  const auto batch = micro_batch_of(request.plan.batch, share);
   if (!batch) {
-    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally",
-                               changes.micro_batches, request.plan.batch.samples));
+    return failure(fmt::format("{} parts cannot share a batch of {} equally", share,
+                               request.plan.batch.samples));
   }
   auto graph = with_modules_run_again(request.plan.document.graph, changes.modules);
   std::vector<StreamedModule> stream;
   if (graph && changes.streamed > 0) {
     graph = with_blocks_streamed(request.plan.document, *graph, changes.streamed, stream);
+  }
+  if (graph && changes.parts > 1) {
+    graph = with_inference_parts(**graph, changes.parts).map(shared_step);
   }
   if (graph && changes.updates_on_host) {
     graph = with_update_on_host(**graph).map(shared_step);
@@ -81,6 +86,7 @@ Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& w
   HookedCase result{.modules = {},
                     .stream = std::move(stream),
                     .micro_batches = changes.micro_batches,
+                    .parts = changes.parts,
                     .updates_on_host = changes.updates_on_host,
                     .step = *std::move(step)};
   for (const ModuleRegion& module : changes.modules) result.modules.push_back(module.module);

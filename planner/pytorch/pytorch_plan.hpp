@@ -45,6 +45,15 @@ struct StreamedModule {
   bool operator==(const StreamedModule&) const = default;
 };
 
+/// An inference whose batch runs in so many equal parts. The first axis of each input that follows
+/// the batch is cut, and the outputs are put together along theirs.
+struct InferenceChunks {
+  std::int64_t parts = 2;
+  std::vector<Shape> inputs;  ///< as the model is given them
+  Shape output;
+  bool operator==(const InferenceChunks&) const = default;
+};
+
 struct PytorchTotals {
   Bytes peak_allocated;      ///< torch.cuda.max_memory_allocated()
   Bytes peak_reserved;       ///< torch.cuda.max_memory_reserved(), of the simulated allocator
@@ -67,7 +76,7 @@ struct PytorchPlan {
   std::string model;
   bool trains = true;                ///< else an inference
   bool names_are_recorded = false;   ///< else of a description: no script is known to have them
-  std::int64_t batch = 0;            ///< of one micro-batch
+  std::int64_t batch = 0;            ///< of one micro-batch; of an inference the whole batch
   std::int64_t micro_batches = 1;    ///< whose gradients the script's loop adds up
   std::string precision, optimizer;  ///< "amp-bf16", "momentum"
   std::string step_hash;
@@ -78,12 +87,13 @@ struct PytorchPlan {
   std::vector<OffloadedStorage> offload;
   std::vector<std::string> checkpoint;  ///< modules' paths
   std::vector<StreamedModule> stream;   ///< in the order in which they run
+  std::optional<InferenceChunks> chunks;
   bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come
   PytorchTotals totals;
 
   [[nodiscard]] bool changes_nothing() const {
-    return offload.empty() && checkpoint.empty() && stream.empty() && micro_batches == 1 &&
-           !optimizer_on_cpu;
+    return offload.empty() && checkpoint.empty() && stream.empty() && !chunks &&
+           micro_batches == 1 && !optimizer_on_cpu;
   }
   bool operator==(const PytorchPlan&) const = default;
 };

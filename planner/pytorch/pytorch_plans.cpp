@@ -69,7 +69,7 @@ class PytorchSearch {
     if (trains()) {
       search_training();
     } else {
-      search_streams({});
+      search_inference();
     }
     if (proposals_.empty()) return failure(nothing_fits());
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
@@ -91,8 +91,23 @@ class PytorchSearch {
     search_shares();
     search_parts();
     search_host_updates();
-    search_streams({});
-    if (!regions_.empty()) search_streams(regions_);
+    search_streams({}, "");
+    if (!regions_.empty()) search_streams({.modules = regions_}, "checkpoint-all-");
+  }
+
+  /// The fewest blocks that are streamed; the fewest parts of the batch; where no streaming does,
+  /// the fewest parts with which it does.
+  void search_inference() {
+    bool streams = search_streams({}, "");
+    if (request_.plan.document.fixed_batch) return;
+    const std::int64_t batch = request_.plan.batch.samples;
+    for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
+      if (batch % parts != 0 || is_cancelled()) continue;
+      const auto of = hooked_case(request_, workspaces_, {.parts = parts});
+      if (!of) return;
+      if (try_as_it_is(fmt::format("chunk-{}", parts), *of)) return;
+      if (!streams) streams = search_streams({.parts = parts}, fmt::format("chunk-{}-", parts));
+    }
   }
 
   [[nodiscard]] std::optional<Diagnostic> unplanned() const {
@@ -109,12 +124,15 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    const std::string_view means =
-        !trains()         ? (streamable_ > 0 ? "the inference with its blocks' parameters streamed"
-                                             : "the inference, which has no blocks to be streamed")
-        : streamable_ > 0 ? "the step with saved tensors on the host, modules checkpointed and "
-                            "frozen parameters streamed"
-                          : "the step with saved tensors on the host and modules checkpointed";
+    std::string_view means = "the step with saved tensors on the host and modules checkpointed";
+    if (trains() && streamable_ > 0) {
+      means =
+          "the step with saved tensors on the host, modules checkpointed and frozen parameters "
+          "streamed";
+    } else if (!trains()) {
+      means = streamable_ > 0 ? "the inference in parts and with its blocks' parameters streamed"
+                              : "the inference in parts; it has no blocks to be streamed";
+    }
     return {.message = fmt::format("{} has no room for {}: {} are missing at best",
                                    request_.plan.card.name, means, format_bytes(least_missing_))};
   }
@@ -175,25 +193,25 @@ class PytorchSearch {
     }
   }
 
-  /// The fewest blocks whose parameters are streamed, with these modules run again; where all are
-  /// too few, saved tensors lie on the host besides.
-  void search_streams(const std::vector<ModuleRegion>& modules) {
-    if (streamable_ == 0 || is_cancelled()) return;
+  /// The fewest blocks whose parameters are streamed, with these changes besides; where all are too
+  /// few, saved tensors lie on the host, too. Returns whether something fits.
+  bool search_streams(const HookedChanges& besides, const std::string& prefix) {
+    if (streamable_ == 0 || is_cancelled()) return false;
     const auto streaming = [&](std::size_t count) {
-      return hooked_case(request_, workspaces_, {.modules = modules, .streamed = count});
+      HookedChanges changes = besides;
+      changes.streamed = count;
+      return hooked_case(request_, workspaces_, changes);
     };
     const auto plain = streaming(0);
-    if (!plain || fits_as_it_is(*plain)) return;
+    if (!plain || fits_as_it_is(*plain)) return false;
     const Bytes excess = excess_bytes(plain->step, request_.plan.available);
-    const std::string prefix = modules.empty() ? "" : "checkpoint-all-";
     const auto name = [&](std::size_t count) {
       return fmt::format("{}stream-{}-of-{}", prefix, count, streamable_);
     };
     const auto all = streaming(streamable_);
-    if (!all) return;
+    if (!all) return false;
     if (!fits_as_it_is(*all)) {
-      if (trains()) (void)try_offload(name(streamable_) + "-offload", *all, excess);
-      return;
+      return trains() && try_offload(name(streamable_) + "-offload", *all, excess);
     }
     std::size_t too_few = 0, enough = streamable_;
     while (enough - too_few > 1) {
@@ -202,7 +220,7 @@ class PytorchSearch {
       (of && fits_as_it_is(*of) ? enough : too_few) = count;
     }
     const auto of = streaming(enough);
-    if (of) (void)try_as_it_is(name(enough), *of, excess);
+    return of && try_as_it_is(name(enough), *of, excess);
   }
 
   [[nodiscard]] bool fits_as_it_is(const HookedCase& of) {
@@ -280,6 +298,11 @@ class PytorchSearch {
           "micro-batches of {} instead of {}",
           of.step.batch, request_.plan.batch.samples));
     }
+    if (of.parts > 1) {
+      proposal.remarks.push_back(fmt::format(
+          "each part is computed as a batch of {}, whose last bits may differ from the whole's",
+          of.step.batch));
+    }
     proposals_.push_back(std::move(proposal));
   }
 
@@ -338,7 +361,7 @@ class PytorchSearch {
         .model = document.graph->model,
         .trains = trains(),
         .names_are_recorded = was_recorded(document) && has_recorded_keys(*document.graph),
-        .batch = of.step.batch,
+        .batch = of.step.batch * of.parts,
         .micro_batches = of.micro_batches,
         .precision = std::string(to_string(document.precision)),
         .optimizer = optimizer_word(document.graph->settings.optimizer),
@@ -350,10 +373,17 @@ class PytorchSearch {
         .checkpoint = of.modules,
         .stream = of.stream,
         .optimizer_on_cpu = of.updates_on_host};
+    if (of.parts > 1) plan.chunks = chunks_of(*document.graph, of.parts);
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();
     plan.totals.device_bytes = report.device_bytes;
     return plan;
+  }
+
+  [[nodiscard]] static InferenceChunks chunks_of(const StepGraph& step, std::int64_t parts) {
+    InferenceChunks chunks{.parts = parts, .inputs = {}, .output = step.output.shape};
+    for (const TensorView& input : step.inputs) chunks.inputs.push_back(input.shape);
+    return chunks;
   }
 
   const PytorchRequest& request_;

@@ -10,6 +10,8 @@
 //   stream-K-of-N       the parameters of K blocks that get no gradient lie in pinned host memory,
 //                       and are on the GPU while their block runs: of an inference, or of a step
 //                       with a frozen base; with checkpoint-all- and -offload as above
+//   chunk-K             an inference's batch in K parts, whose outputs are put together; and with
+//                       blocks streamed, as above
 //
 // What is offloaded is found on the cut: with everything but saved tensors kept on the GPU, the
 // same problem, the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's

@@ -92,6 +92,7 @@ class PytorchPlanReader {
     passes.finish();
     read_offload(members_.required("offload"));
     read_checkpoint(members_.required("checkpoint"));
+    if (const auto chunks = members_.find("chunks")) read_chunks(*chunks);
     if (const auto stream = members_.find("stream")) read_stream(*stream);
     if (const auto optimizer = members_.find("optimizer_on_cpu")) {
       Members members(*optimizer, "'optimizer_on_cpu'");
@@ -159,11 +160,7 @@ class PytorchPlanReader {
     const auto parsed = parse_data_type(text_of(type, "a tensor's dtype"));
     if (!parsed) refuse(type, fmt::format("no dtype is called '{}'", type.text()));
     name.type = *parsed;
-    const JsonValue shape = members.required("shape");
-    expect(shape, Kind::array, "a tensor's shape");
-    for (auto at = shape.begin(); !(at == shape.end()); ++at) {
-      name.shape.push_back(dimension_of(*at));
-    }
+    name.shape = shape_of(members.required("shape"));
     members.finish();
     return name;
   }
@@ -175,6 +172,32 @@ class PytorchPlanReader {
       plan_.checkpoint.push_back(name_of(members.required("module"), "a module's path"));
       members.finish();
     }
+  }
+
+  static Shape shape_of(const JsonValue& list) {
+    expect(list, Kind::array, "a tensor's shape");
+    Shape shape;
+    for (auto at = list.begin(); !(at == list.end()); ++at) shape.push_back(dimension_of(*at));
+    return shape;
+  }
+
+  void read_chunks(const JsonValue& value) {
+    Members members(value, "'chunks'");
+    InferenceChunks chunks;
+    const JsonValue parts = members.required("parts");
+    chunks.parts = integer_of(parts, "the number of parts", 2, largest_batch);
+    if (plan_.batch % chunks.parts != 0) {
+      refuse(parts,
+             fmt::format("{} parts cannot share a batch of {} equally", chunks.parts, plan_.batch));
+    }
+    const JsonValue inputs = members.required("inputs");
+    expect(inputs, Kind::array, "the inputs' shapes");
+    for (auto at = inputs.begin(); !(at == inputs.end()); ++at) {
+      chunks.inputs.push_back(shape_of(*at));
+    }
+    chunks.output = shape_of(members.required("output"));
+    members.finish();
+    plan_.chunks = std::move(chunks);
   }
 
   void read_stream(const JsonValue& list) {

@@ -48,6 +48,12 @@ class PytorchPlanWriter {
     });
     put(text_, ",\n\"stream\": ");
     put_list(text_, plan_.stream.size(), [&](std::size_t i) { streamed(plan_.stream[i]); });
+    put(text_, ",\n\"chunks\": ");
+    if (plan_.chunks) {
+      chunks(*plan_.chunks);
+    } else {
+      put(text_, "null");
+    }
     put(text_, ",\n\"optimizer_on_cpu\": ");
     if (plan_.optimizer_on_cpu) {
       put(text_, "{{\"gradients_in_flight\": {}}},\n", gradients_in_flight);
@@ -66,8 +72,7 @@ class PytorchPlanWriter {
       const SavedName& name = storage.saved[i];
       put(text_, "{{\"key\": {}, \"dtype\": {}, \"shape\": ", json_text(name.key),
           json_text(to_string(name.type)));
-      put_list(text_, name.shape.size(),
-               [&](std::size_t axis) { put(text_, "{}", dimension_text(name.shape[axis])); });
+      shape(name.shape);
       put(text_, "}}");
     });
     put(text_, ", \"bytes\": [{}, {}], \"start\": {}, \"release\": {}, \"fetch\": {}}}",
@@ -80,6 +85,19 @@ class PytorchPlanWriter {
     put_list(text_, module.parameters.size(),
              [&](std::size_t i) { put(text_, "{}", json_text(module.parameters[i])); });
     put(text_, ", \"bytes\": {}, \"uploads\": {}}}", module.bytes.count(), module.uploads);
+  }
+
+  void chunks(const InferenceChunks& chunks) {
+    put(text_, "{{\"parts\": {}, \"inputs\": ", chunks.parts);
+    put_list(text_, chunks.inputs.size(), [&](std::size_t i) { shape(chunks.inputs[i]); });
+    put(text_, ", \"output\": ");
+    shape(chunks.output);
+    put(text_, "}}");
+  }
+
+  void shape(const Shape& of) {
+    put_list(text_, of.size(),
+             [&](std::size_t axis) { put(text_, "{}", dimension_text(of[axis])); });
   }
 
   void totals(const PytorchTotals& totals) {

@@ -87,9 +87,9 @@ TEST_CASE("of an inference that does not fit parameters are streamed") {
   const Outcome shown = stowage_program(words);
   CAPTURE(shown.out);
   REQUIRE(shown.exit_code == 0);
-  CHECK(
-      shown.out.find("\n  Step: simulated, copies beside compute. Gap: to a bound for every choice "
-                     "of streamed parameters.\n") != std::string::npos);
+  CHECK(shown.out.find(
+            "\n  Step: simulated, copies beside compute. Gap: to a bound for every choice "
+            "of streamed\n  parameters, with the batch in as many parts.\n") != std::string::npos);
   const json plan = json::parse(text_of(path));
   CHECK(plan["mode"] == "inference");
   REQUIRE(plan["stream"].size() > 1);

@@ -9,7 +9,6 @@ from typing import Any
 from unittest import mock
 
 import torch
-from test_apply_streams import CPU, Device
 from torch import nn
 
 import stowage
@@ -19,6 +18,7 @@ from stowage.plans.plan_file import Streamed
 from stowage.plans.stream import StreamedModules
 from stowage.plans.streamed_block import StreamedBlock
 from stowage.plans.streams import StreamCopies
+from test_apply_streams import CPU, Device
 
 
 def block_of(module: nn.Linear, path: str, pinned: bool = False) -> StreamedBlock:
@@ -40,7 +40,7 @@ class Order(unittest.TestCase):
         with mock.patch("stowage.plans.stream.copies_for", StreamCopies):
             self.streamed = StreamedModules(
                 [block_of(layer, f"h.{index}") for index, layer in enumerate(self.layers)], CPU, Events(),
-                lambda tensors, reason, planned: self.fail(reason))
+                lambda tensors, reason, what: self.fail(reason))
 
     def run_layer(self, index: int) -> list[str]:
         """The calls of a run; where the block itself runs stands "block"."""

@@ -13,6 +13,7 @@ out.
     stream.py        parameters that are on the device while their block runs
     streamed_block.py  such a block, on the host and on the device
     stream_places.py   the blocks that a plan names, in a model
+    chunks.py        an inference in parts of its batch
     module_calls.py  modules whose forward is run in another way
     events.py        what was done, in order
     applied.py       all of it, applied to a model

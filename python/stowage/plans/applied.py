@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import torch
 
 from stowage.errors import StowageError
+from stowage.plans.chunks import ChunkedCalls
 from stowage.plans.events import Events
 from stowage.plans.host_updates import HostUpdates
 from stowage.plans.module_calls import ModuleCalls, check_callable
@@ -53,7 +54,7 @@ class Applied:
         self.streamed = self.streaming(by_path, device)
         self.offloading.streamed = self.streamed if self.streamed.blocks else None
         self.calls = ModuleCalls([by_path[path] for path in plan.checkpoint], self.streamed,
-                                 self.offloading)
+                                 self.chunked(), self.offloading)
         self.stepped: set[int] = set()  # optimizers, in this round
         self.seen: set[int] = set()  # entries, in this round
         self.stack = contextlib.ExitStack()
@@ -91,6 +92,19 @@ class Applied:
             streamed.end()
             raise
         return streamed
+
+    def chunked(self) -> dict[int, tuple[torch.nn.Module, ChunkedCalls]]:
+        """The model whose inference runs in parts."""
+        chunks, batch = self.plan.chunks, self.plan.micro_batch
+        if chunks is None or batch is None:
+            return {}
+        if len(self.roots) > 1:
+            raise StowageError(f"{self.plan.source} runs a model in parts, and apply got "
+                               f"{len(self.roots)} models", "give it the one that was recorded")
+        root = next(iter(self.roots.values()))
+        check_callable(type(root).__name__, root, "run in parts", "parts of the batch")
+        return {id(root): (root, ChunkedCalls(chunks, batch // chunks.parts,
+                                              self.offloading.note_fallback))}
 
     def device_type(self) -> str:
         if self.streamed.blocks:

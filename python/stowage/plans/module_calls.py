@@ -1,5 +1,5 @@
 """Runs modules of the plan in another way: under torch.utils.checkpoint, with their parameters brought
-for as long as they run, or both.
+for as long as they run, in parts of a batch.
 
 A module is reached by its class's `forward`, which is replaced while a plan is applied and asks whether
 the module is one of the plan's. Nothing is written into the module itself: its state_dict, its pickle
@@ -20,6 +20,7 @@ from stowage.plans.checkpoint import run_checkpointed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from stowage.plans.chunks import ChunkedCalls
     from stowage.plans.offload import Offloading
     from stowage.plans.stream import StreamedModules
 
@@ -28,9 +29,12 @@ class ModuleCalls:
     """The plan's modules. `watched()`: their classes are changed while it is active."""
 
     def __init__(self, checkpointed: list[torch.nn.Module], streamed: StreamedModules,
+                 chunked: dict[int, tuple[torch.nn.Module, ChunkedCalls]],
                  offloading: Offloading) -> None:
         self.checkpointed = {id(module) for module in checkpointed}
-        self.modules = {id(module): module for module in (*checkpointed, *streamed.modules())}
+        self.chunked = chunked  # by the module's id
+        self.modules = {id(module): module for module in (
+            *checkpointed, *streamed.modules(), *(module for module, _ in chunked.values()))}
         self.streamed, self.offloading = streamed, offloading
 
     def call(self, forward: Callable[..., Any], kind: type, module: torch.nn.Module,
@@ -41,6 +45,8 @@ class ModuleCalls:
             return forward(module, *arguments, **keywords)
         # A second run brings the parameters again: it is the streamed forward that is checkpointed.
         forward = self.streamed.around(forward, module)
+        if id(module) in self.chunked:
+            forward = self.chunked[id(module)][1].around(forward, module)
         if id(module) not in self.checkpointed or not torch.is_grad_enabled():
             return forward(module, *arguments, **keywords)
         self.offloading.in_region += 1

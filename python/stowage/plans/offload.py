@@ -269,14 +269,14 @@ class Offloading:
             stash.keep()
         self.note_fallback(tensors, reason)
 
-    def note_fallback(self, tensors: int, reason: str, planned: str = "offloads") -> None:
-        """Counts it, and says it if it is the first. What the plan does with them: "streams"."""
+    def note_fallback(self, tensors: int, reason: str,
+                      what: str = "keeps tensors on the device that {} offloads") -> None:
+        """Counts it, and says it if it is the first; {}: the plan."""
         self.fell_back += tensors
         if not self.first_reason:
             self.first_reason = reason
-            warnings.warn(f"stowage.apply keeps tensors on the device that {self.plan.source} {planned}: "
-                          f"{reason}. Values are as without the plan; memory is larger than planned",
-                          PlanWarning, stacklevel=4)
+            warnings.warn(f"stowage.apply {what.format(self.plan.source)}: {reason}. Values are as "
+                          "without the plan; memory is larger than planned", PlanWarning, stacklevel=4)
 
     # Unpack
 

@@ -63,6 +63,16 @@ class Streamed:
 
 
 @dataclasses.dataclass(frozen=True)
+class Chunks:
+    """An inference in parts of the batch: the shapes of the model's inputs, in the order of its call, and
+    of its output. The first axis of those that follow the batch is the batch."""
+
+    parts: int
+    inputs: tuple[tuple[Size, ...], ...]
+    output: tuple[Size, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
     """What is carried out, and what the step was when it was made. None: the file does not say it."""
 
@@ -71,6 +81,7 @@ class Plan:
     checkpoint: tuple[str, ...]  # paths of modules
     stream: tuple[Streamed, ...] = ()  # in the order in which they run
     trains: bool = True  # else an inference
+    chunks: Chunks | None = None  # None: the batch runs whole
     batch: int | None = None
     micro_batches: int = 1
     saved_calls: int | None = None  # pack calls with keys of one pass
@@ -201,6 +212,7 @@ class PlanReader:
             model=self.text(content, "model", ""), offload=tuple(offload),
             checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
             stream=tuple(self.each("stream", self.streamed)), trains=self.trains(),
+            chunks=self.chunks(),
             batch=self.optional_number(content, "batch", "", 1),
             micro_batches=self.optional_number(content, "micro_batches", "", 1) or 1,
             saved_calls=self.optional_number(passes, "saved", "passes"),
@@ -258,11 +270,33 @@ class PlanReader:
         dtype = self.text(row, "dtype", where)
         if dtype not in DTYPES:
             self.refuse(f"{where}.dtype", f"'{dtype}' is no type of a step file")
-        sizes = self.entry(row, "shape", where, list, "list")
+        shape = self.shape(row.get("shape"), f"{where}.shape")
+        return PlannedTensor(self.key(row, "key", where), dtype, shape)
+
+    def shape(self, sizes: Any, where: str) -> tuple[Size, ...]:
+        if not isinstance(sizes, list):
+            self.refuse(where, "is no list" if sizes is not None else "is missing")
         if len(sizes) > MOST_AXES:
-            self.refuse(f"{where}.shape", f"has over {MOST_AXES} axes")
-        return PlannedTensor(self.key(row, "key", where), dtype, tuple(
-            self.dimension(size, f"{where}.shape[{axis}]") for axis, size in enumerate(sizes)))
+            self.refuse(where, f"has over {MOST_AXES} axes")
+        return tuple(self.dimension(size, f"{where}[{axis}]") for axis, size in enumerate(sizes))
+
+    def chunks(self) -> Chunks | None:
+        row = self.optional(self.content, "chunks", "", dict, "object")
+        if row is None:
+            return None
+        inputs = self.entry(row, "inputs", "chunks", list, "list")
+        shapes = [self.shape(sizes, f"chunks.inputs[{index}]") for index, sizes in enumerate(inputs)]
+        output = self.shape(row.get("output"), "chunks.output")
+        for where, shape in (*((f"chunks.inputs[{index}]", one) for index, one in enumerate(shapes)),
+                             ("chunks.output", output)):
+            if any(size.slope for size in shape) and (shape[0] != Size(0, 1) or any(
+                    size.slope for size in shape[1:])):
+                self.refuse(where, "has the batch elsewhere than in its first axis")
+        parts = self.number(row.get("parts"), "chunks.parts", 2)
+        batch = self.number(self.content.get("batch"), "batch", 1)
+        if batch % parts:
+            self.refuse("chunks.parts", f"{parts} parts cannot share a batch of {batch} equally")
+        return Chunks(parts, tuple(shapes), output)
 
     def dimension(self, value: Any, where: str) -> Size:
         if isinstance(value, str):

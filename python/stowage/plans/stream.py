@@ -55,8 +55,8 @@ class Visit:
 
 
 class StreamedModules:
-    """The plan's streamed blocks, in the order in which they run. `fall_back(tensors, reason, "streams")`
-    is told of a block whose parameters go to the device for good."""
+    """The plan's streamed blocks, in the order in which they run. `fall_back(tensors, reason, what)` is
+    told of a block whose parameters go to the device for good."""
 
     def __init__(self, blocks: Sequence[StreamedBlock], device: torch.device, events: Events,
                  fall_back: Callable[[int, str, str], None]) -> None:
@@ -120,7 +120,7 @@ class StreamedModules:
         if self.ahead is not None and self.ahead[0] is block:
             self.ahead = None
         block.settle(self.device)
-        self.fall_back(len(block.parameters), reason, "streams")
+        self.fall_back(len(block.parameters), reason, "keeps parameters on the device that {} streams")
 
     def brought(self, block: StreamedBlock) -> Upload:
         """The block's parameters on the device; the copy of the one that is needed next begins."""

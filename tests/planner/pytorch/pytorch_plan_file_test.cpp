@@ -33,6 +33,7 @@ PytorchPlan small_plan() {
        .bytes = Affine(16, 400),
        .start = "conv2#1",
        .release = "bn#2"});
+  plan.chunks = InferenceChunks{4, {{batch_symbol, 3}, {7}}, {batch_symbol, 10}};
   plan.totals = {.peak_allocated = 1_GiB,
                  .peak_reserved = 2_GiB,
                  .device_bytes = 3_GiB,
@@ -101,6 +102,9 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
   CHECK(refusal("[\"h.1.a\"]", "[]") == "a streamed module has at least one parameter");
   CHECK(refusal("\"uploads\": 2", "\"uploads\": 3") ==
         "'uploads' must be an integer from 1 to 2, not the number 3");
+  CHECK(refusal("\"parts\": 4", "\"parts\": 3") == "3 parts cannot share a batch of 8 equally");
+  CHECK(refusal("\"parts\": 4", "\"parts\": 1")
+            .starts_with("'the number of parts' must be an integer from 2 to "));
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

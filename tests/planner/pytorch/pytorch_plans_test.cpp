@@ -179,11 +179,56 @@ TEST_CASE("the parameters of an inference are streamed by as few blocks as do") 
   const auto none = make_pytorch_plans(request_of(model, 1, 300_MiB, Mode::inference), *workspaces);
   REQUIRE_FALSE(none.has_value());
   CHECK(none.error().front().message.find(
-            "has no room for the inference with its blocks' parameters streamed: ") !=
+            "has no room for the inference in parts and with its blocks' parameters streamed: ") !=
         std::string::npos);
   const auto resnet = make_pytorch_plans(
       request_of(testing::shipped("alexnet"), 1, 200_MiB, Mode::inference), *workspaces);
   REQUIRE_FALSE(resnet.has_value());
+}
+
+TEST_CASE("an inference runs in the fewest parts that fit") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const ModelGraph model = testing::shipped("resnet18");
+  std::int64_t parts = 1;
+  for (const Bytes left : {320_MiB, 200_MiB}) {
+    const PytorchRequest request = request_of(model, 96, left, Mode::inference);
+    const auto plans = make_pytorch_plans(request, *workspaces);
+    if (!plans) FAIL(render(plans.error()));
+    const PytorchProposal& proposal = plans->front();
+    CAPTURE(proposal.name);
+    REQUIRE(proposal.plan.chunks.has_value());
+    const InferenceChunks& chunks = *proposal.plan.chunks;
+    CHECK(chunks.parts > parts);
+    parts = chunks.parts;
+    CHECK(proposal.name == "chunk-" + std::to_string(parts));
+    CHECK(proposal.plan.batch == 96);
+    CHECK(proposal.plan.stream.empty());
+    CHECK(proposal.plan.totals.from_host == Bytes());
+    CHECK(chunks.output == Shape{batch_symbol, 1000});
+    CHECK(chunks.inputs.front() == Shape{batch_symbol, 3, 224, 224});
+    CHECK(proposal.remarks ==
+          std::vector<std::string>{"each part is computed as a batch of " +
+                                   std::to_string(96 / parts) +
+                                   ", whose last bits may differ from the whole's"});
+    CHECK(proposal.plan.totals.step_seconds > proposal.plan.totals.all_gpu_step_seconds);
+  }
+}
+
+TEST_CASE("an inference whose parts do not fit either runs in parts with blocks streamed") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_pytorch_plans(
+      request_of(testing::shipped("gpt2"), 4, 1000_MiB, Mode::inference), *workspaces);
+  if (!plans) FAIL(render(plans.error()));
+  for (const PytorchProposal& proposal : *plans) {
+    const PytorchPlan& plan = proposal.plan;
+    CAPTURE(proposal.name);
+    CHECK(proposal.name.starts_with("chunk-"));
+    REQUIRE(plan.chunks.has_value());
+    Bytes moved;
+    for (const StreamedModule& module : plan.stream) moved += module.bytes * plan.chunks->parts;
+    CHECK(plan.totals.from_host == moved);
+    CHECK(plan.totals.from_host >= plan.totals.pcie_lower_bound);
+  }
 }
 
 TEST_CASE("a frozen base is streamed, alone, with checkpoints and with offloading") {

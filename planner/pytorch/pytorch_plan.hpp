@@ -49,7 +49,7 @@ struct StreamedModule {
 /// the batch is cut, and the outputs are put together along theirs.
 struct InferenceChunks {
   std::int64_t parts = 2;
-  std::vector<Shape> inputs;  ///< as the model is given them
+  std::vector<Shape> inputs;  ///< that kernels read, as the model is given them
   Shape output;
   bool operator==(const InferenceChunks&) const = default;
 };

@@ -125,7 +125,8 @@ class Chunks(AppliedCase):
         self.assert_whole(torch.Tensor.t, "the model returns a tensor of [5, 2] for a part of 2 of 6",
                           self.x, runs=[2, 6])
         self.assert_whole(lambda y: y @ y.t(),
-                          "the model returns a tensor of [2, 2] for a part of 2 of 6", self.x, runs=[2, 6])
+                          "the model returns a tensor of [2, 2] for a part of 2 of 6", self.x,
+                          runs=[2, 6])
         self.assert_whole(lambda y: object(),
                           "the model returns a object, which has no axis for the batch", self.x,
                           runs=[2, 6])

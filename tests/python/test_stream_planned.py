@@ -110,6 +110,26 @@ class PlannedStreams(CommandCase):
             with stowage.apply(model, None, plan), stowage.verify(plan):
                 self.assertTrue(torch.equal(model(x).logits, expected))
 
+    @unittest.skipUnless(has("torchvision"), "needs torchvision")
+    def test_an_inference_in_parts(self) -> None:
+        import torchvision
+
+        self.record("torchvision:resnet18", "--mode", "inference", "--batch", "8")
+        plan = self.planned("--batch", "48", "--gpu-memory", "640MiB", "--choose", "chunk-4")
+        self.assertEqual((plan.chunks.parts, plan.stream), (4, ()))
+
+        def build() -> tuple[Any, Any, Callable[[], Any]]:
+            model = torchvision.models.resnet18().eval().cuda()
+            images = torch.zeros(48, 3, 224, 224, device="cuda")
+            return model, None, torch.no_grad()(lambda: model(images))
+
+        found = stowage.rehearse(build, plan)
+        self.assertEqual((found.bytes_out, found.bytes_back, found.first_reason), (0, 0, ""))
+        self.assertLessEqual(found.peak_bytes, plan.peak_allocated)
+        # cuDNN's workspaces are counted by the plan alone.
+        self.assertGreater(found.peak_bytes, 0.7 * plan.peak_allocated)
+        self.assertLess(found.peak_bytes, 0.7 * stowage.rehearse(build, None).peak_bytes)
+
     @unittest.skipUnless(has("peft"), "needs peft")
     def test_lora(self) -> None:
         self.record("lora.py")

@@ -103,8 +103,8 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
   CHECK(refusal("\"uploads\": 2", "\"uploads\": 3") ==
         "'uploads' must be an integer from 1 to 2, not the number 3");
   CHECK(refusal("\"parts\": 4", "\"parts\": 3") == "3 parts cannot share a batch of 8 equally");
-  CHECK(refusal("\"parts\": 4", "\"parts\": 1")
-            .starts_with("'the number of parts' must be an integer from 2 to "));
+  CHECK(refusal("\"parts\": 4", "\"parts\": 1") ==
+        "the number of parts must be an integer from 2 to 1000000000, not the number 1");
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

@@ -133,8 +133,11 @@ class PytorchSearch {
       means = streamable_ > 0 ? "the inference in parts and with its blocks' parameters streamed"
                               : "the inference in parts; it has no blocks to be streamed";
     }
-    return {.message = fmt::format("{} has no room for {}: {} are missing at best",
-                                   request_.plan.card.name, means, format_bytes(least_missing_))};
+    const bool has_quantised = has_quantised_weights(*request_.plan.document.graph);
+    return {
+        .message = fmt::format("{} has no room for {}: {} are missing at best",
+                               request_.plan.card.name, means, format_bytes(least_missing_)),
+        .hint = has_quantised ? "quantised weights are not streamed: they stay on the GPU" : ""};
   }
 
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }

@@ -1,7 +1,9 @@
 #include "planner/pytorch/streamable_blocks.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,20 +22,29 @@ bool runs_forward(const KernelNode& node) {
 class StreamableBlocks {
  public:
   StreamableBlocks(const StepDocument& document, const StepGraph& step)
-      : document_(document), step_(step), owner_(step.storages.size(), in_no_block) {}
+      : document_(document),
+        step_(step),
+        owner_(step.storages.size(), in_no_block),
+        reader_(step.storages.size(), in_no_block) {}
 
   std::vector<StreamedBlock> run() && {
     for (std::size_t i = 0; i < owner_.size(); ++i) {
       if (!is_frozen(step_.storages[i])) owner_[i] = not_streamed;
     }
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) take(NodeId::of(n));
+    std::vector<std::int64_t> all(blocks_.size(), 0), streamed(blocks_.size(), 0);
     for (std::size_t i = 0; i < owner_.size(); ++i) {
+      const std::int64_t bytes = step_.storages[i].bytes.constant;
+      if (reader_[i] >= 0) all[static_cast<std::size_t>(reader_[i])] += bytes;
       if (owner_[i] < 0) continue;
-      blocks_[static_cast<std::size_t>(owner_[i])].parameters.push_back(StorageId::of(i));
+      const auto owner = static_cast<std::size_t>(owner_[i]);
+      streamed[owner] += bytes;
+      blocks_[owner].parameters.push_back(StorageId::of(i));
     }
     std::vector<StreamedBlock> found;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      if (runs_once_[b] && !blocks_[b].parameters.empty()) found.push_back(std::move(blocks_[b]));
+      const bool is_worthwhile = streamed[b] > 0 && 2 * streamed[b] >= all[b];
+      if (runs_once_[b] && is_worthwhile) found.push_back(std::move(blocks_[b]));
     }
     std::ranges::sort(found, {}, &StreamedBlock::first);
     return found;
@@ -64,6 +75,9 @@ class StreamableBlocks {
   }
 
   void touch(StorageId storage, Phase phase, int block) {
+    const bool is_parameter = step_.storage(storage).storage_class == StorageClass::parameter;
+    int& reader = reader_[storage.index()];
+    if (is_parameter && reader == in_no_block) reader = block;
     int& owner = owner_[storage.index()];
     if (owner == not_streamed || phase == Phase::backward) return;
     const bool is_another = owner != in_no_block && owner != block;
@@ -94,7 +108,8 @@ class StreamableBlocks {
 
   const StepDocument& document_;
   const StepGraph& step_;
-  std::vector<int> owner_;  // by storage: the block that alone reads it in forward
+  std::vector<int> owner_;   // by storage: the block that alone reads it in forward
+  std::vector<int> reader_;  // by parameter's storage: the first block that reads it
   std::vector<StreamedBlock> blocks_;
   std::vector<bool> runs_once_;  // by block
   std::map<std::string, int> by_name_;
@@ -105,6 +120,15 @@ class StreamableBlocks {
 
 std::vector<StreamedBlock> streamable_blocks(const StepDocument& document, const StepGraph& step) {
   return StreamableBlocks(document, step).run();
+}
+
+bool has_quantised_weights(const StepGraph& step) {
+  return std::ranges::any_of(step.nodes, [&](const KernelNode& node) {
+    return std::ranges::any_of(node.reads, [&](const TensorView& view) {
+      return step.storage(view.storage).storage_class == StorageClass::parameter &&
+             !is_floating_point(view.type);
+    });
+  });
 }
 
 std::vector<StreamedBlock> spread_blocks(const std::vector<StreamedBlock>& blocks,

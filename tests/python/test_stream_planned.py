@@ -81,7 +81,7 @@ class PlannedStreams(CommandCase):
 
     def assert_rehearsed(self, build: Callable[[], Any], plan: Any) -> None:
         found = stowage.rehearse(build, plan)
-        streamed = sum(one.bytes * one.uploads for one in plan.stream)
+        streamed = plan.streamed_bytes()
         self.assertGreater(streamed, 0)
         self.assertEqual(streamed + found.bytes_out, self.content["totals"]["from_host_bytes"])
         self.assertEqual((found.bytes_out, found.bytes_back, found.first_reason),

@@ -97,6 +97,11 @@ class Plan:
         """Samples of one pass."""
         return None if self.batch is None else self.batch // self.micro_batches
 
+    def streamed_bytes(self) -> int:
+        """What a pass, or an inference with all of its parts, brings of streamed parameters."""
+        parts = self.chunks.parts if self.chunks is not None else 1
+        return parts * sum(one.bytes * one.uploads for one in self.stream)
+
     def offloaded_bytes(self, batch: int) -> int:
         """What a pass of so many samples moves to the host, and back."""
         return sum(entry.bytes.at(batch) for entry in self.offload)

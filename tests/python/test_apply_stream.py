@@ -188,6 +188,8 @@ class Inferences(AppliedCase):
         self.apply(model, streaming(model, ALL, "inference"))
         with torch.no_grad(), self.assertRaises(RuntimeError):
             model.h[1](torch.zeros(2, 3))
+        gc.collect()
+        self.assertFalse(any(type(one) is Upload for one in gc.get_objects()))
         self.assertTrue(torch.equal(model.h[1].mix.weight, built().h[1].mix.weight))
         with torch.no_grad():
             self.assertTrue(torch.equal(model(self.x), built()(self.x)))
@@ -397,6 +399,24 @@ class Pretended(unittest.TestCase):
                          (0, streamed_bytes(plan), ""))
         piece = plan["stream"][0]["bytes"]
         self.assertEqual(whole.peak_bytes - found.peak_bytes, 3 * piece)
+
+    def test_a_model_that_is_made_on_the_cpu(self) -> None:
+        """What is not streamed goes to the device that apply is told, and all comes back but that."""
+        from stowage.plans.plan_file import PlanReader
+        from stowage.pretend.session import pretended_cuda
+
+        plan = PlanReader("the test's plan", streaming(built(), ALL, "inference")).plan()
+        with pretended_cuda((8, 6)):
+            model = Network().eval()
+            self.assertIs(model.head.weight, model.words.weight)
+            with stowage.apply(model, None, plan, device="cuda") as applied, torch.no_grad():
+                self.assertEqual({one.device.type for one in model.h.parameters()}, {"cpu"})
+                self.assertEqual(model.words.weight.device.type, "cuda")
+                self.assertIs(model.head.weight, model.words.weight)
+                output = model(torch.zeros(2, 7, dtype=torch.int64, device="cuda"))
+                self.assertEqual(output.device.type, "cuda")
+                self.assertEqual(applied.bytes_back, plan.streamed_bytes())
+            self.assertEqual({one.device.type for one in model.h.parameters()}, {"cpu"})
 
     def test_a_frozen_base(self) -> None:
         for checkpointed in ((), tuple(ALL)):

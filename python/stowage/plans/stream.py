@@ -101,6 +101,10 @@ class StreamedModules:
         block.depth += 1
         try:
             yield
+        except BaseException:
+            if not runs_backward():  # torch.utils.checkpoint ends a second run by an exception
+                self.ahead = None
+            raise
         finally:
             block.depth -= 1
             self.visits.pop(key, None)

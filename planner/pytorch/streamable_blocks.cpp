@@ -67,8 +67,10 @@ class StreamableBlocks {
     const KernelNode& node = step_.node(id);
     const int block = runs_forward(node) ? block_at(id) : in_no_block;
     for (const TensorView& view : node.writes) owner_[view.storage.index()] = not_streamed;
+    const bool is_recurrent = kernel_name(node).find("rnn") != std::string_view::npos;
     for (const TensorView& view : node.reads) {
-      if (!is_floating_point(view.type)) owner_[view.storage.index()] = not_streamed;
+      if (is_recurrent || !is_floating_point(view.type))
+        owner_[view.storage.index()] = not_streamed;
       touch(view.storage, node.phase, block);
     }
     for (const StorageId held : node.holds) touch(held, node.phase, block);

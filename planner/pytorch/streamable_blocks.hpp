@@ -13,9 +13,10 @@ namespace stowage {
 /// The repeated blocks (numbered_module) that have parameters which can be streamed, in the order
 /// in which they run, of the document's step or a rewriting of it. Such a parameter gets no
 /// gradient, and none but its block's forward kernels and backward read it: tied ones stay.
-/// Quantised weights stay too: to PyTorch they are more than their bytes. Left out: a block of
-/// whose parameters less than half could be streamed, by bytes; one whose forward kernels do not
-/// run one after the other, as a module does that is called twice. O(nodes + storages).
+/// Quantised weights stay too: to PyTorch they are more than their bytes. So do a recurrent
+/// layer's, whose module keeps a list of them. Left out: a block of whose parameters less than half
+/// could be streamed, by bytes; one whose forward kernels do not run one after the other, as a
+/// module does that is called twice. O(nodes + storages).
 [[nodiscard]] std::vector<StreamedBlock> streamable_blocks(const StepDocument& document,
                                                            const StepGraph& step);
 

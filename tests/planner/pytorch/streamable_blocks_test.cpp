@@ -88,6 +88,25 @@ TEST_CASE("a tied parameter stays") {
   CHECK(shown(document_of(*model, Mode::inference)).find("h.1: up.weight") == std::string::npos);
 }
 
+TEST_CASE("a recurrent layer's parameters stay") {
+  const ModelGraph model = testing::described(R"(model: recurrent
+inputs: {x: {shape: [6, batch, 8]}, t: {shape: [6 * batch], dtype: int64}}
+blocks:
+  block:
+    layers:
+      - lstm: {name: rnn, hidden: 8}
+      - linear: {name: up, features: 64}
+      - linear: {name: down, features: 8}
+layers:
+  - block: {name: h, repeat: 2}
+  - flatten: {name: flat, start: 0, end: 1}
+loss: {cross_entropy: {from: [flat, t]}}
+)");
+  CHECK(shown(document_of(model, Mode::inference)) ==
+        "h.0: up.weight up.bias down.weight down.bias; "
+        "h.1: up.weight up.bias down.weight down.bias");
+}
+
 TEST_CASE("the blocks of GPT-2 are spread evenly") {
   const StepDocument document = document_of(testing::shipped("gpt2"), Mode::inference);
   const std::vector<StreamedBlock> blocks = blocks_of(document);

@@ -59,14 +59,15 @@ def pretend(plan: stowage.Plan, build: Build, step: Step, options: argparse.Name
     found = stowage.rehearse(build_step, plan)
     passes = plan.micro_batches
     planned = passes * plan.offloaded_bytes(options.batch // passes) + plan.update_bytes
+    back = planned + passes * plan.streamed_bytes()
     print(f"moved to the host {found.bytes_out} bytes a step, and back {found.bytes_back}; "
-          f"planned {planned}")
+          f"planned {planned}" + (f", and back {back}" if back != planned else ""))
     print(f"tensors that fell back: {found.fell_back}" + (
         f" ({found.first_reason})" if found.first_reason else ""))
     beside = f"; planned {plan.peak_allocated}" if plan.peak_allocated is not None else ""
     print(f"peak of living tensors {found.peak_bytes} bytes, without what kernels allocate within "
           f"themselves{beside}")
-    return int((found.bytes_out, found.bytes_back, found.fell_back) != (planned, planned, 0))
+    return int((found.bytes_out, found.bytes_back, found.fell_back) != (planned, back, 0))
 
 
 def named_values(model: torch.nn.Module, loss: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

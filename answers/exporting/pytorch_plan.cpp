@@ -7,6 +7,9 @@
 namespace stowage {
 
 Result<EngineStep> engine_step(const PytorchPlan& plan) {
+  if (!plan.trains) {
+    return failure("a plan of an inference has no settings for an engine that trains");
+  }
   const auto precision = parse_precision(plan.precision);
   if (!precision) return failure(fmt::format("'{}' is no precision", plan.precision));
   const auto optimizer = named_optimizer(plan.optimizer);
@@ -39,6 +42,11 @@ std::vector<std::string> unexpressed_decisions(const PytorchPlan& plan) {
     lines.push_back(fmt::format("{}: {}{}", counted(plan.checkpoint.size(), "checkpointed module"),
                                 plan.checkpoint.front(),
                                 plan.checkpoint.size() > 1 ? " and others" : ""));
+  }
+  if (!plan.stream.empty()) {
+    lines.push_back(fmt::format("{} whose parameters are streamed: {}{}",
+                                counted(plan.stream.size(), "block"), plan.stream.front().module,
+                                plan.stream.size() > 1 ? " and others" : ""));
   }
   if (plan.optimizer_on_cpu) lines.emplace_back("updates on the CPU");
   return lines;

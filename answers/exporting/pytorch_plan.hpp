@@ -13,8 +13,8 @@
 
 namespace stowage {
 
-/// The step as a configuration says it: a micro-batch, accumulated. Errors: a precision or an
-/// optimizer that is not known.
+/// The step as a configuration says it: a micro-batch, accumulated. Errors: an inference; a
+/// precision or an optimizer that is not known.
 [[nodiscard]] Result<EngineStep> engine_step(const PytorchPlan& plan);
 
 /// What of the plan a configuration cannot say, a line each.

@@ -30,6 +30,15 @@ Bytes offloaded_bytes(const PytorchPlan& plan) {
   return bytes;
 }
 
+Bytes streamed_bytes(const PytorchPlan& plan) {
+  Bytes bytes;
+  for (const StreamedModule& module : plan.stream) {
+    bytes +=
+        module.bytes * module.uploads * plan.micro_batches * (plan.chunks ? plan.chunks->parts : 1);
+  }
+  return bytes;
+}
+
 /// "keeps 12 storages on the host between forward and backward, 3.1 GiB each way; runs layer1.0 and
 /// 3 more modules again in backward"
 std::string in_words(const PytorchPlan& plan) {
@@ -44,8 +53,19 @@ std::string in_words(const PytorchPlan& plan) {
     parts.push_back(fmt::format("runs {}{} again in backward", plan.checkpoint.front(),
                                 more > 0 ? " and " + counted(more, "more module") : ""));
   }
+  if (!plan.stream.empty()) {
+    const std::size_t more = plan.stream.size() - 1;
+    parts.push_back(fmt::format(
+        "copies the parameters of {}{} from the host as they run, {} up{}",
+        plan.stream.front().module, more > 0 ? " and " + counted(more, "more block") : "",
+        format_bytes(streamed_bytes(plan)), plan.trains ? " in forward and backward" : ""));
+  }
   if (plan.optimizer_on_cpu) {
     parts.emplace_back("updates on the CPU, with the optimizer's state there");
+  }
+  if (plan.chunks) {
+    parts.push_back(fmt::format("runs the batch in {} parts of {}, and puts the outputs together",
+                                plan.chunks->parts, plan.batch / plan.chunks->parts));
   }
   if (plan.micro_batches > 1) {
     parts.push_back(fmt::format("takes the batch in {} parts of {}, whose gradients add up",
@@ -68,6 +88,12 @@ Json words_json(const std::vector<std::string>& words) {
   return array;
 }
 
+std::vector<std::string> modules_of(const std::vector<StreamedModule>& stream) {
+  std::vector<std::string> modules;
+  for (const StreamedModule& module : stream) modules.push_back(module.module);
+  return modules;
+}
+
 Json json_of(const PytorchProposal& proposal) {
   const PytorchPlan& plan = proposal.plan;
   const PytorchTotals& totals = plan.totals;
@@ -87,9 +113,12 @@ Json json_of(const PytorchProposal& proposal) {
                       {"step_gap", number_or_null(step_gap(totals))},
                       {"batch", plan.batch},
                       {"micro_batches", plan.micro_batches},
+                      {"chunks", plan.chunks ? plan.chunks->parts : 1},
                       {"changes_training", proposal.changes_training},
                       {"offloaded_storages", static_cast<std::int64_t>(plan.offload.size())},
                       {"checkpoint", words_json(plan.checkpoint)},
+                      {"streamed", words_json(modules_of(plan.stream))},
+                      {"streamed_bytes", streamed_bytes(plan)},
                       {"optimizer_on_cpu", plan.optimizer_on_cpu},
                       {"in_words", in_words(plan)},
                       {"remarks", words_json(proposal.remarks)}};
@@ -191,8 +220,12 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
   out.say("");
   out.show(out.listing);
   out.say(
-      "  Step: simulated, copies beside compute. Gap: to a bound for every choice of saved tensors "
-      "on\n  the host, with the same modules run again and the update in the same place.");
+      found.proposals.front().plan.trains
+          ? "  Step: simulated, copies beside compute. Gap: to a bound for every choice of saved "
+            "tensors\n  on the host and of streamed parameters, with the same modules run again and"
+            "\n  the update in the same place."
+          : "  Step: simulated, copies beside compute. Gap: to a bound for every choice of "
+            "streamed\n  parameters, with the batch in as many parts.");
   for (const PytorchProposal& proposal : found.proposals) {
     out.say(fmt::format("  {}: {}", proposal.name, in_words(proposal.plan)));
     for (const std::string& remark : proposal.remarks) {
@@ -211,18 +244,21 @@ void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& repo
     report.say(fmt::format("  the training loop takes {} batches of {} for each update",
                            plan.micro_batches, plan.batch));
   }
-  if (plan.offload.empty() && plan.checkpoint.empty() && !plan.optimizer_on_cpu) return;
+  const bool is_applied = !plan.offload.empty() || !plan.checkpoint.empty() ||
+                          !plan.stream.empty() || plan.chunks || plan.optimizer_on_cpu;
+  if (!is_applied) return;
   if (!plan.names_are_recorded) {
     report.say(
         "  its names are the description's: stowage.apply needs a plan of a recorded step "
         "(python -m stowage record)");
     return;
   }
-  report.say(
-      fmt::format("  to carry it out, in the training script:\n"
-                  "    import stowage\n"
-                  "    stowage.apply(model, optimizer, \"{}\")",
-                  path));
+  report.say(fmt::format(
+      "  to carry it out, in the {}:\n"
+      "    import stowage\n"
+      "    stowage.apply(model, {}, \"{}\"{})",
+      plan.trains ? "training script" : "script", plan.trains ? "optimizer" : "None", path,
+      plan.stream.empty() ? "" : ", device=\"cuda\")  # instead of model.to(\"cuda\""));
 }
 
 }  // namespace stowage

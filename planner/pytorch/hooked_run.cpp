@@ -7,9 +7,12 @@
 
 #include "estimator/base/batch.hpp"
 #include "estimator/check/batch_search.hpp"
+#include "estimator/rewrite/inference_parts.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/saved_on_host.hpp"
+#include "estimator/rewrite/streamed_parameters.hpp"
 #include "estimator/rewrite/update_on_host.hpp"
+#include "planner/pytorch/streamable_blocks.hpp"
 
 namespace stowage {
 
@@ -30,25 +33,60 @@ Result<SharedStep> with_modules_run_again(const SharedStep& step,
   return with_checkpoints(*step, regions).map(shared_step);
 }
 
+const std::string& script_name(const StepDocument& document, const Storage& parameter) {
+  const std::size_t id = parameter.parameter.index();
+  return id < document.parameters.size() ? document.parameters[id].name : parameter.name;
+}
+
+/// The step with `count` blocks' parameters streamed, which are added to `stream`.
+Result<SharedStep> with_blocks_streamed(const StepDocument& document, const SharedStep& step,
+                                        std::size_t count, std::vector<StreamedModule>& stream) {
+  const auto blocks = spread_blocks(streamable_blocks(document, *step), count);
+  auto streamed = with_streamed_parameters(*step, blocks);
+  if (!streamed) return tl::unexpected(std::move(streamed.error()));
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    StreamedModule module{.module = blocks[b].module,
+                          .parameters = {},
+                          .bytes = Bytes(streamed->pieces[b].bytes),
+                          .uploads = streamed->pieces[b].uploads};
+    for (const StorageId id : blocks[b].parameters) {
+      module.parameters.push_back(script_name(document, step->storage(id)));
+    }
+    stream.push_back(std::move(module));
+  }
+  return shared_step(std::move(streamed->step));
+}
+
 }  // namespace
 
 bool fits_safely(const CheckReport& report) { return report.fits && report.run.settles(); }
 
 Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& workspaces,
                                const HookedChanges& changes) {
-  const auto batch = micro_batch_of(request.plan.batch, changes.micro_batches);
+  const std::int64_t share = std::max(changes.micro_batches, changes.parts);
+  const auto batch = micro_batch_of(request.plan.batch, share);
   if (!batch) {
-    return failure(fmt::format("{} micro-batches cannot share a batch of {} equally",
-                               changes.micro_batches, request.plan.batch.samples));
+    return failure(fmt::format("{} parts cannot share a batch of {} equally", share,
+                               request.plan.batch.samples));
   }
   auto graph = with_modules_run_again(request.plan.document.graph, changes.modules);
+  std::vector<StreamedModule> stream;
+  if (graph && changes.streamed > 0) {
+    graph = with_blocks_streamed(request.plan.document, *graph, changes.streamed, stream);
+  }
+  if (graph && changes.parts > 1) {
+    graph = with_inference_parts(**graph, changes.parts).map(shared_step);
+  }
   if (graph && changes.updates_on_host) {
     graph = with_update_on_host(**graph).map(shared_step);
   }
   if (!graph) return tl::unexpected(std::move(graph.error()));
   auto step = size_step(*std::move(graph), *batch, workspaces);
   if (!step) return tl::unexpected(std::move(step.error()));
-  HookedCase result{.micro_batches = changes.micro_batches,
+  HookedCase result{.modules = {},
+                    .stream = std::move(stream),
+                    .micro_batches = changes.micro_batches,
+                    .parts = changes.parts,
                     .updates_on_host = changes.updates_on_host,
                     .step = *std::move(step)};
   for (const ModuleRegion& module : changes.modules) result.modules.push_back(module.module);

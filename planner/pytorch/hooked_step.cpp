@@ -45,7 +45,8 @@ class Streams {
         decisions_(decisions),
         host_update_seconds_(host_update_seconds),
         there_(decisions.size()),
-        back_(decisions.size()) {}
+        back_(decisions.size()),
+        ready_(step.storage_bytes.size()) {}
 
   void reach(const StepPoint& point) {
     const std::size_t i = point.decision;
@@ -72,13 +73,10 @@ class Streams {
       return take_gradient(step_.bytes(node.reads.front().storage));
     }
     if (node.kernel == Kernel::foreign && kernel_name(node) == fetch_kernel) {
-      if (!is_updated_) {
-        uploads_ = std::max({uploads_, now_, downloads_}) + host_update_seconds_;
-        is_updated_ = true;
-      }
-      wait(upload(step_.bytes(node.writes.front().storage)));
-      return;
+      return node.phase == Phase::update ? bring_parameter(node) : begin_streaming(node);
     }
+    for (const TensorView& view : node.reads) wait(ready_[view.storage.index()]);
+    for (const StorageId held : node.holds) wait(ready_[held.index()]);
     const double seconds = gpu_seconds(rates_, step_, id);
     now_ += seconds;
     busy_ += seconds;
@@ -96,6 +94,20 @@ class Streams {
     return uploads_ = std::max(now_, uploads_) + h2d_seconds(rates_, bytes);
   }
 
+  /// A piece of parameters, for the block that runs next.
+  void begin_streaming(const KernelNode& node) {
+    const StorageId piece = node.writes.front().storage;
+    ready_[piece.index()] = upload(step_.bytes(piece));
+  }
+
+  void bring_parameter(const KernelNode& node) {
+    if (!is_updated_) {
+      uploads_ = std::max({uploads_, now_, downloads_}) + host_update_seconds_;
+      is_updated_ = true;
+    }
+    wait(upload(step_.bytes(node.writes.front().storage)));
+  }
+
   void take_gradient(Bytes bytes) {
     if (in_flight_.size() > gradients_in_flight) {
       wait(in_flight_.front());
@@ -109,6 +121,7 @@ class Streams {
   const std::vector<OffloadDecision>& decisions_;
   double host_update_seconds_;
   std::vector<double> there_, back_;  // by decision: when its copy is done
+  std::vector<double> ready_;         // by storage: when the copy of a streamed piece is done
   std::deque<double> in_flight_;      // when the gradients' copies are done
   double now_ = 0, busy_ = 0, downloads_ = 0, uploads_ = 0;
   bool is_updated_ = false;

@@ -22,10 +22,11 @@ struct HookedStep {
 inline constexpr double hook_seconds = 15e-6;
 
 /// Each copy waits for the kernels that were queued before it and for the copies before it on its
-/// stream. Where memory is let go, and where a fetched tensor is needed first, the kernels wait for
-/// the copy. A step of with_update_on_host has copies of its own: once all gradients are on the
-/// host the CPU updates for `host_update_seconds`, and then the parameters are copied back.
-/// `decisions` are of the step's nodes; `calls`: of hooks. O(nodes + decisions * log decisions).
+/// stream. Where memory is let go, and where a fetched tensor or a streamed piece is needed first,
+/// the kernels wait for the copy. A step of with_update_on_host has copies of its own: once all
+/// gradients are on the host the CPU updates for `host_update_seconds`, and then the parameters are
+/// copied back. `decisions` are of the step's nodes; `calls`: of hooks. O(nodes + decisions * log
+/// decisions).
 [[nodiscard]] HookedStep hooked_step(const SizedStep& step, const Rates& rates,
                                      const std::vector<OffloadDecision>& decisions,
                                      std::size_t calls, double host_update_seconds = 0);

@@ -10,10 +10,7 @@
 
 namespace stowage {
 
-namespace {
-
-/// "layer1.0" of "layer1.0.conv1"; "": the path has no number.
-std::string_view block_of(std::string_view path) {
+std::string_view numbered_module(std::string_view path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     const std::string_view part = path.substr(begin, end - begin);
@@ -25,6 +22,8 @@ std::string_view block_of(std::string_view path) {
   }
   return {};
 }
+
+namespace {
 
 struct Block {
   std::string module;
@@ -56,7 +55,7 @@ class Blocks {
   [[nodiscard]] const StepGraph& graph() const { return *step_.graph; }
 
   void add(std::size_t n, const KernelNode& node) {
-    const std::string_view name = block_of(graph().layer(node.op));
+    const std::string_view name = numbered_module(graph().layer(node.op));
     if (name.empty()) {
       open_ = nullptr;
       return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/memory/sized_step.hpp"
@@ -9,6 +10,10 @@
 #include "planner/problem/rates.hpp"
 
 namespace stowage {
+
+/// The module of a layer that is one of a network's repeated blocks, by its path up to the first
+/// number: "layer1.0" of "layer1.0.conv1"; "": the path has no number.
+[[nodiscard]] std::string_view numbered_module(std::string_view path);
 
 struct ModuleRegion {
   std::string module;  ///< its path

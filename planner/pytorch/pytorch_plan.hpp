@@ -35,6 +35,25 @@ struct OffloadedStorage {
   bool operator==(const OffloadedStorage&) const = default;
 };
 
+/// A module whose parameters lie in pinned host memory. Before it runs, they are copied to one
+/// piece of memory, in this order, each from a multiple of 512 bytes on.
+struct StreamedModule {
+  std::string module;                   ///< its path
+  std::vector<std::string> parameters;  ///< their whole names; never empty
+  Bytes bytes;                          ///< of the piece
+  int uploads = 1;                      ///< in a pass: 2 where backward needs them as well
+  bool operator==(const StreamedModule&) const = default;
+};
+
+/// An inference whose batch runs in so many equal parts. The first axis of each input that follows
+/// the batch is cut, and the outputs are put together along theirs.
+struct InferenceChunks {
+  std::int64_t parts = 2;
+  std::vector<Shape> inputs;  ///< that kernels read, as the model is given them
+  Shape output;
+  bool operator==(const InferenceChunks&) const = default;
+};
+
 struct PytorchTotals {
   Bytes peak_allocated;      ///< torch.cuda.max_memory_allocated()
   Bytes peak_reserved;       ///< torch.cuda.max_memory_reserved(), of the simulated allocator
@@ -44,8 +63,9 @@ struct PytorchTotals {
   double step_seconds = 0;   ///< simulated, copies beside compute
   double all_gpu_step_seconds = 0;  ///< with memory for everything
   double recomputed_seconds = 0;    ///< of the step: forward kernels that run again
-  /// No plan that offloads saved tensors of this step within the card moves fewer bytes, or has a
-  /// shorter step. Of a step with checkpointed modules: with the same modules.
+  /// No plan that offloads saved tensors of this step within the card, or where some of it streams
+  /// parameters, moves fewer bytes, or has a shorter step. Of a step with checkpointed modules:
+  /// with the same modules.
   Bytes pcie_lower_bound;
   std::optional<double> step_lower_bound_seconds;
   bool operator==(const PytorchTotals&) const = default;
@@ -54,8 +74,9 @@ struct PytorchTotals {
 struct PytorchPlan {
   std::string stowage_version;
   std::string model;
+  bool trains = true;                ///< else an inference
   bool names_are_recorded = false;   ///< else of a description: no script is known to have them
-  std::int64_t batch = 0;            ///< of one micro-batch
+  std::int64_t batch = 0;            ///< of one micro-batch; of an inference the whole batch
   std::int64_t micro_batches = 1;    ///< whose gradients the script's loop adds up
   std::string precision, optimizer;  ///< "amp-bf16", "momentum"
   std::string step_hash;
@@ -65,11 +86,14 @@ struct PytorchPlan {
   std::int64_t saved = 0;  ///< calls of the hook in a step, with all modules as they are
   std::vector<OffloadedStorage> offload;
   std::vector<std::string> checkpoint;  ///< modules' paths
+  std::vector<StreamedModule> stream;   ///< in the order in which they run
+  std::optional<InferenceChunks> chunks;
   bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come
   PytorchTotals totals;
 
   [[nodiscard]] bool changes_nothing() const {
-    return offload.empty() && checkpoint.empty() && micro_batches == 1 && !optimizer_on_cpu;
+    return offload.empty() && checkpoint.empty() && stream.empty() && !chunks &&
+           micro_batches == 1 && !optimizer_on_cpu;
   }
   bool operator==(const PytorchPlan&) const = default;
 };

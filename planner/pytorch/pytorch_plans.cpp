@@ -15,11 +15,13 @@
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/rewritten_steps.hpp"
+#include "planner/pytorch/excess_bytes.hpp"
 #include "planner/pytorch/hooked_run.hpp"
 #include "planner/pytorch/hooked_step.hpp"
 #include "planner/pytorch/module_regions.hpp"
 #include "planner/pytorch/offload_search.hpp"
 #include "planner/pytorch/saved_moments.hpp"
+#include "planner/pytorch/streamable_blocks.hpp"
 
 namespace stowage {
 
@@ -63,13 +65,12 @@ class PytorchSearch {
       return std::move(proposals_);
     }
     least_missing_ = Bytes() - report.headroom;
-    regions_ = module_regions(whole_, rates_);
-    std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
-      return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
-    });
-    search_shares();
-    search_parts();
-    search_host_updates();
+    streamable_ = streamable_blocks(request_.plan.document, *whole_.graph).size();
+    if (trains()) {
+      search_training();
+    } else {
+      search_inference();
+    }
     if (proposals_.empty()) return failure(nothing_fits());
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
       return std::tuple(proposal.changes_training, proposal.plan.totals.step_seconds);
@@ -78,15 +79,41 @@ class PytorchSearch {
   }
 
  private:
+  [[nodiscard]] bool trains() const {
+    return request_.plan.document.graph->settings.mode == Mode::train;
+  }
+
+  void search_training() {
+    regions_ = module_regions(whole_, rates_);
+    std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
+      return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
+    });
+    search_shares();
+    search_parts();
+    search_host_updates();
+    search_streams({}, "");
+    if (!regions_.empty()) search_streams({.modules = regions_}, "checkpoint-all-");
+  }
+
+  /// The fewest blocks that are streamed; the fewest parts of the batch; where no streaming does,
+  /// the fewest parts with which it does.
+  void search_inference() {
+    bool streams = search_streams({}, "");
+    if (request_.plan.document.fixed_batch) return;
+    const std::int64_t batch = request_.plan.batch.samples;
+    for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
+      if (batch % parts != 0 || is_cancelled()) continue;
+      const auto of = hooked_case(request_, workspaces_, {.parts = parts});
+      if (!of) return;
+      if (try_as_it_is(fmt::format("chunk-{}", parts), *of)) return;
+      if (!streams) streams = search_streams({.parts = parts}, fmt::format("chunk-{}-", parts));
+    }
+  }
+
   [[nodiscard]] std::optional<Diagnostic> unplanned() const {
     const StepGraph& step = *request_.plan.document.graph;
     if (step.settings.kernels != KernelSet::pytorch) {
       return Diagnostic{.message = "a plan for PyTorch is of a step of PyTorch's kernels"};
-    }
-    if (step.settings.mode != Mode::train) {
-      return Diagnostic{.message =
-                            "an inference saves nothing for backward, so that hooks and "
-                            "checkpointed modules free nothing"};
     }
     if (step.settings.micro_batches > 1) {
       return Diagnostic{.message =
@@ -97,10 +124,20 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    return {.message = fmt::format(
-                "{} has no room for the step with saved tensors on the host and modules "
-                "checkpointed: {} are missing at best",
-                request_.plan.card.name, format_bytes(least_missing_))};
+    std::string_view means = "the step with saved tensors on the host and modules checkpointed";
+    if (trains() && streamable_ > 0) {
+      means =
+          "the step with saved tensors on the host, modules checkpointed and frozen parameters "
+          "streamed";
+    } else if (!trains()) {
+      means = streamable_ > 0 ? "the inference in parts and with its blocks' parameters streamed"
+                              : "the inference in parts; it has no blocks to be streamed";
+    }
+    const bool has_quantised = has_quantised_weights(*request_.plan.document.graph);
+    return {
+        .message = fmt::format("{} has no room for {}: {} are missing at best",
+                               request_.plan.card.name, means, format_bytes(least_missing_)),
+        .hint = has_quantised ? "quantised weights are not streamed: they stay on the GPU" : ""};
   }
 
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
@@ -130,10 +167,11 @@ class PytorchSearch {
   }
 
   /// Whether it fits with the fewest bytes on the host.
-  bool try_offload(const std::string& name, const HookedCase& of) {
+  bool try_offload(const std::string& name, const HookedCase& of, Bytes excess = Bytes()) {
     OffloadSearch search = search_offload(request_, workspaces_, options_, of, name);
     if (search.found) {
-      add(name, of, search.found->decisions, search.bounds, std::move(search.found->report));
+      add(name, of, search.found->decisions, search.bounds, std::move(search.found->report),
+          excess);
       return true;
     }
     if (search.least_missing > Bytes()) {
@@ -156,6 +194,43 @@ class PytorchSearch {
       if (try_as_it_is(name, *of)) return;
       if (try_offload(again ? name : "cpu-optimizer-offload", *of) && again) return;
     }
+  }
+
+  /// The fewest blocks whose parameters are streamed, with these changes besides; where all are too
+  /// few, saved tensors lie on the host, too. Returns whether something fits.
+  bool search_streams(const HookedChanges& besides, const std::string& prefix) {
+    if (streamable_ == 0 || is_cancelled()) return false;
+    const auto streaming = [&](std::size_t count) {
+      HookedChanges changes = besides;
+      changes.streamed = count;
+      return hooked_case(request_, workspaces_, changes);
+    };
+    const auto plain = streaming(0);
+    if (!plain || fits_as_it_is(*plain)) return false;
+    const Bytes excess = excess_bytes(plain->step, request_.plan.available);
+    const auto name = [&](std::size_t count) {
+      return fmt::format("{}stream-{}-of-{}", prefix, count, streamable_);
+    };
+    const auto all = streaming(streamable_);
+    if (!all) return false;
+    if (!fits_as_it_is(*all)) {
+      return trains() && try_offload(name(streamable_) + "-offload", *all, excess);
+    }
+    std::size_t too_few = 0, enough = streamable_;
+    while (enough - too_few > 1) {
+      const std::size_t count = (too_few + enough) / 2;
+      const auto of = streaming(count);
+      (of && fits_as_it_is(*of) ? enough : too_few) = count;
+    }
+    const auto of = streaming(enough);
+    return of && try_as_it_is(name(enough), *of, excess);
+  }
+
+  [[nodiscard]] bool fits_as_it_is(const HookedCase& of) {
+    const auto report = check_hooked(request_, workspaces_, of, {});
+    if (!report) return false;
+    note_missing(*report);
+    return fits_safely(*report);
   }
 
   /// The fewest micro-batches with which the step fits, as it is and with all modules run again.
@@ -183,19 +258,20 @@ class PytorchSearch {
     least_missing_ = std::min(least_missing_, Bytes() - report.headroom);
   }
 
-  bool try_as_it_is(const std::string& name, const HookedCase& of) {
+  bool try_as_it_is(const std::string& name, const HookedCase& of, Bytes excess = Bytes()) {
     auto report = check_hooked(request_, workspaces_, of, {});
     if (!report) return false;
     if (fits_safely(*report)) {
-      add(name, of, {}, std::nullopt, *std::move(report));
+      add(name, of, {}, std::nullopt, *std::move(report), excess);
       return true;
     }
     note_missing(*report);
     return false;
   }
 
+  /// `excess`: of a step with streamed parameters, excess_bytes of the step without.
   void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
-           const std::optional<PlanTotals>& bounds, CheckReport report) {
+           const std::optional<PlanTotals>& bounds, CheckReport report, Bytes excess = Bytes()) {
     PytorchPlan plan = described(of, report);
     PytorchTotals& totals = plan.totals;
     for (const OffloadDecision& decision : decisions) {
@@ -203,14 +279,19 @@ class PytorchSearch {
       totals.to_host += of.step.bytes(decision.stay.storage) * of.micro_batches;
     }
     totals.from_host = totals.to_host;
-    const auto [gradients, parameters] = copies_of_update(of.step);
+    const auto [gradients, parameters] = inserted_copies(of.step);
     totals.to_host += gradients;
     totals.from_host += parameters;
-    set_seconds(of, decisions, totals);
-    totals.pcie_lower_bound = gradients + parameters;
-    if (bounds) {
-      totals.pcie_lower_bound += bounds->pcie_lower_bound;
-      totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
+    const HookedStep hooked = set_seconds(of, decisions, totals);
+    if (!of.stream.empty()) {
+      totals.pcie_lower_bound = excess;
+      totals.step_lower_bound_seconds = std::max(hooked.busy_seconds, h2d_seconds(rates_, excess));
+    } else {
+      totals.pcie_lower_bound = gradients + parameters;
+      if (bounds) {
+        totals.pcie_lower_bound += bounds->pcie_lower_bound;
+        totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
+      }
     }
     PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
     if (of.micro_batches > 1 && changes_training_in_parts(*of.step.graph)) {
@@ -220,11 +301,17 @@ class PytorchSearch {
           "micro-batches of {} instead of {}",
           of.step.batch, request_.plan.batch.samples));
     }
+    if (of.parts > 1) {
+      proposal.remarks.push_back(fmt::format(
+          "each part is computed as a batch of {}, whose last bits may differ from the whole's",
+          of.step.batch));
+    }
     proposals_.push_back(std::move(proposal));
   }
 
-  /// The copies of an update on the host: what it moves there, and back.
-  [[nodiscard]] static std::pair<Bytes, Bytes> copies_of_update(const SizedStep& step) {
+  /// The copies of streamed parameters and of an update on the host: what goes there, and what
+  /// comes from there.
+  [[nodiscard]] static std::pair<Bytes, Bytes> inserted_copies(const SizedStep& step) {
     std::pair<Bytes, Bytes> copies;
     for (const KernelNode& node : step.graph->nodes) {
       if (node.kernel != Kernel::foreign) continue;
@@ -237,8 +324,8 @@ class PytorchSearch {
     return copies;
   }
 
-  void set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
-                   PytorchTotals& totals) const {
+  HookedStep set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
+                         PytorchTotals& totals) const {
     const auto calls = decisions.empty() ? 0 : of.step.graph->saved.size();
     const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls,
                                           of.updates_on_host ? host_update_seconds() : 0);
@@ -253,6 +340,7 @@ class PytorchSearch {
       if (!is_second_run(of.step.graph->nodes[n])) continue;
       totals.recomputed_seconds += parts * gpu_seconds(rates_, of.step, NodeId::of(n));
     }
+    return hooked;
   }
 
   /// Of the step's own updates, on the CPU.
@@ -271,24 +359,43 @@ class PytorchSearch {
 
   [[nodiscard]] PytorchPlan described(const HookedCase& of, const CheckReport& report) const {
     const StepDocument& document = request_.plan.document;
-    PytorchPlan plan{.stowage_version = request_.plan.stowage_version,
-                     .model = document.graph->model,
-                     .names_are_recorded = has_recorded_keys(*document.graph),
-                     .batch = of.step.batch,
-                     .micro_batches = of.micro_batches,
-                     .precision = std::string(to_string(document.precision)),
-                     .optimizer = optimizer_word(document.graph->settings.optimizer),
-                     .step_hash = step_hash(whole_),
-                     .card = request_.plan.card.name,
-                     .available = available_,
-                     .pytorch = to_string(request_.process.stack.pytorch),
-                     .saved = std::ssize(document.graph->saved),
-                     .checkpoint = of.modules,
-                     .optimizer_on_cpu = of.updates_on_host};
+    PytorchPlan plan{
+        .stowage_version = request_.plan.stowage_version,
+        .model = document.graph->model,
+        .trains = trains(),
+        .names_are_recorded = was_recorded(document) && has_recorded_keys(*document.graph),
+        .batch = of.step.batch * of.parts,
+        .micro_batches = of.micro_batches,
+        .precision = std::string(to_string(document.precision)),
+        .optimizer = optimizer_word(document.graph->settings.optimizer),
+        .step_hash = step_hash(whole_),
+        .card = request_.plan.card.name,
+        .available = available_,
+        .pytorch = to_string(request_.process.stack.pytorch),
+        .saved = std::ssize(document.graph->saved),
+        .checkpoint = of.modules,
+        .stream = of.stream,
+        .optimizer_on_cpu = of.updates_on_host};
+    if (of.parts > 1) plan.chunks = chunks_of(*document.graph, of.parts);
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();
     plan.totals.device_bytes = report.device_bytes;
     return plan;
+  }
+
+  /// Labels, which a source of recordings makes besides, are no inputs of an inference.
+  [[nodiscard]] static InferenceChunks chunks_of(const StepGraph& step, std::int64_t parts) {
+    InferenceChunks chunks{.parts = parts, .inputs = {}, .output = step.output.shape};
+    const auto is_read = [&](const TensorView& input) {
+      return std::ranges::any_of(step.nodes, [&](const KernelNode& node) {
+        return std::ranges::find(node.reads, input.storage, &TensorView::storage) !=
+               node.reads.end();
+      });
+    };
+    for (const TensorView& input : step.inputs) {
+      if (is_read(input)) chunks.inputs.push_back(input.shape);
+    }
+    return chunks;
   }
 
   const PytorchRequest& request_;
@@ -296,6 +403,7 @@ class PytorchSearch {
   const ProposalOptions& options_;
   Rates rates_;
   SizedStep whole_;
+  std::size_t streamable_ = 0;         // blocks
   std::vector<ModuleRegion> regions_;  // those that save most for their time first
   Bytes available_;                    // of the card; proposals leave a margin of it
   Bytes least_missing_;

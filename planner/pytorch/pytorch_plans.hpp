@@ -6,12 +6,17 @@
 //   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
 //                       -checkpoint: and all modules run again
 //   cpu-optimizer       updates and the optimizer's state on the CPU; with -offload and -checkpoint
-//   as
-//                       above
+//                       as above
+//   stream-K-of-N       the parameters of K blocks that get no gradient lie in pinned host memory,
+//                       and are on the GPU while their block runs: of an inference, or of a step
+//                       with a frozen base; with checkpoint-all- and -offload as above
+//   chunk-K             an inference's batch in K parts, whose outputs are put together; and with
+//                       blocks streamed, as above
 //
-// Each is found on the cut: with everything but saved tensors kept on the GPU, the same problem,
-// the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's allocator is
-// simulated on it; where that does not fit the card, the cut is made again with less memory.
+// What is offloaded is found on the cut: with everything but saved tensors kept on the GPU, the
+// same problem, the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's
+// allocator is simulated on it; where that does not fit the card, the cut is made again with less
+// memory.
 #pragma once
 
 #include <string>
@@ -40,8 +45,8 @@ struct PytorchProposal {
 };
 
 /// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training
-/// as it is first, then the shortest step first. Errors: the step is no training step of PyTorch's
-/// kernels in one micro-batch; it cannot be sized; none of these fits: then the message says how
+/// as it is first, then the shortest step first. Errors: the step is not of PyTorch's kernels in
+/// one micro-batch; it cannot be sized; none of these fits: then the message says how
 /// far the best one got.
 [[nodiscard]] Result<std::vector<PytorchProposal>> make_pytorch_plans(
     const PytorchRequest& request, WorkspaceSource& workspaces,

@@ -72,6 +72,13 @@ class PytorchPlanReader {
                                 plan_.micro_batches, plan_.batch));
     }
     plan_.batch /= plan_.micro_batches;
+    if (const auto mode = members_.find("mode")) {
+      const std::string word = text_of(*mode, "'mode'");
+      if (word != "train" && word != "inference") {
+        refuse(*mode, "'mode' is \"train\" or \"inference\"");
+      }
+      plan_.trains = word == "train";
+    }
     plan_.precision = text_of(members_.required("precision"), "'precision'");
     plan_.optimizer = text_of(members_.required("optimizer"), "'optimizer'");
     plan_.step_hash = text_of(members_.required("step"), "'step'");
@@ -85,6 +92,8 @@ class PytorchPlanReader {
     passes.finish();
     read_offload(members_.required("offload"));
     read_checkpoint(members_.required("checkpoint"));
+    if (const auto chunks = members_.find("chunks")) read_chunks(*chunks);
+    if (const auto stream = members_.find("stream")) read_stream(*stream);
     if (const auto optimizer = members_.find("optimizer_on_cpu")) {
       Members members(*optimizer, "'optimizer_on_cpu'");
       constexpr auto in_flight = static_cast<std::int64_t>(gradients_in_flight);
@@ -151,11 +160,7 @@ class PytorchPlanReader {
     const auto parsed = parse_data_type(text_of(type, "a tensor's dtype"));
     if (!parsed) refuse(type, fmt::format("no dtype is called '{}'", type.text()));
     name.type = *parsed;
-    const JsonValue shape = members.required("shape");
-    expect(shape, Kind::array, "a tensor's shape");
-    for (auto at = shape.begin(); !(at == shape.end()); ++at) {
-      name.shape.push_back(dimension_of(*at));
-    }
+    name.shape = shape_of(members.required("shape"));
     members.finish();
     return name;
   }
@@ -166,6 +171,54 @@ class PytorchPlanReader {
       Members members(*at, "a checkpointed module");
       plan_.checkpoint.push_back(name_of(members.required("module"), "a module's path"));
       members.finish();
+    }
+  }
+
+  static Shape shape_of(const JsonValue& list) {
+    expect(list, Kind::array, "a tensor's shape");
+    Shape shape;
+    for (auto at = list.begin(); !(at == list.end()); ++at) shape.push_back(dimension_of(*at));
+    return shape;
+  }
+
+  void read_chunks(const JsonValue& value) {
+    Members members(value, "'chunks'");
+    InferenceChunks chunks;
+    const JsonValue parts = members.required("parts");
+    chunks.parts = integer_of(parts, "the number of parts", 2, largest_batch);
+    if (plan_.batch % chunks.parts != 0) {
+      refuse(parts,
+             fmt::format("{} parts cannot share a batch of {} equally", chunks.parts, plan_.batch));
+    }
+    const JsonValue inputs = members.required("inputs");
+    expect(inputs, Kind::array, "the inputs' shapes");
+    for (auto at = inputs.begin(); !(at == inputs.end()); ++at) {
+      chunks.inputs.push_back(shape_of(*at));
+    }
+    chunks.output = shape_of(members.required("output"));
+    members.finish();
+    plan_.chunks = std::move(chunks);
+  }
+
+  void read_stream(const JsonValue& list) {
+    expect(list, Kind::array, "'stream'");
+    for (auto at = list.begin(); !(at == list.end()); ++at) {
+      Members members(*at, "a streamed module");
+      StreamedModule streamed;
+      streamed.module = name_of(members.required("module"), "a module's path");
+      const JsonValue names = members.required("parameters");
+      expect(names, Kind::array, "a streamed module's parameters");
+      if (names.size() == 0) refuse(names, "a streamed module has at least one parameter");
+      for (auto name = names.begin(); !(name == names.end()); ++name) {
+        streamed.parameters.push_back(name_of(*name, "a parameter's name"));
+        if (parameters_.insert(streamed.parameters.back()).second) continue;
+        refuse(*name, fmt::format("'{}' is streamed twice", streamed.parameters.back()));
+      }
+      streamed.bytes = bytes_of(members, "bytes");
+      const JsonValue uploads = members.required("uploads");
+      streamed.uploads = static_cast<int>(integer_of(uploads, "'uploads'", 1, 2));
+      members.finish();
+      plan_.stream.push_back(std::move(streamed));
     }
   }
 
@@ -192,7 +245,7 @@ class PytorchPlanReader {
 
   Members members_;
   PytorchPlan plan_;
-  std::set<std::string> keys_;
+  std::set<std::string> keys_, parameters_;
 };
 
 }  // namespace

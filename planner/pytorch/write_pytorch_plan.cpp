@@ -34,7 +34,8 @@ class PytorchPlanWriter {
     put(text_, "\"model\": {}, \"names\": {}, \"batch\": {}, \"micro_batches\": {},\n",
         json_text(plan_.model), json_text(plan_.names_are_recorded ? "recorded" : "described"),
         plan_.batch * plan_.micro_batches, plan_.micro_batches);
-    put(text_, "\"precision\": {}, \"optimizer\": {}, \"step\": {},\n", json_text(plan_.precision),
+    put(text_, "\"mode\": {}, \"precision\": {}, \"optimizer\": {}, \"step\": {},\n",
+        json_text(plan_.trains ? "train" : "inference"), json_text(plan_.precision),
         json_text(plan_.optimizer), json_text(plan_.step_hash));
     put(text_, "\"gpu\": {{\"name\": {}, \"available_bytes\": {}}}, \"pytorch\": {},\n",
         json_text(plan_.card), plan_.available.count(), json_text(plan_.pytorch));
@@ -45,6 +46,14 @@ class PytorchPlanWriter {
     put_list(text_, plan_.checkpoint.size(), [&](std::size_t i) {
       put(text_, "\n{{\"module\": {}}}", json_text(plan_.checkpoint[i]));
     });
+    put(text_, ",\n\"stream\": ");
+    put_list(text_, plan_.stream.size(), [&](std::size_t i) { streamed(plan_.stream[i]); });
+    put(text_, ",\n\"chunks\": ");
+    if (plan_.chunks) {
+      chunks(*plan_.chunks);
+    } else {
+      put(text_, "null");
+    }
     put(text_, ",\n\"optimizer_on_cpu\": ");
     if (plan_.optimizer_on_cpu) {
       put(text_, "{{\"gradients_in_flight\": {}}},\n", gradients_in_flight);
@@ -63,13 +72,32 @@ class PytorchPlanWriter {
       const SavedName& name = storage.saved[i];
       put(text_, "{{\"key\": {}, \"dtype\": {}, \"shape\": ", json_text(name.key),
           json_text(to_string(name.type)));
-      put_list(text_, name.shape.size(),
-               [&](std::size_t axis) { put(text_, "{}", dimension_text(name.shape[axis])); });
+      shape(name.shape);
       put(text_, "}}");
     });
     put(text_, ", \"bytes\": [{}, {}], \"start\": {}, \"release\": {}, \"fetch\": {}}}",
         storage.bytes.constant, storage.bytes.slope, json_text(storage.start),
         key_or_null(storage.release), key_or_null(storage.fetch));
+  }
+
+  void streamed(const StreamedModule& module) {
+    put(text_, "\n{{\"module\": {}, \"parameters\": ", json_text(module.module));
+    put_list(text_, module.parameters.size(),
+             [&](std::size_t i) { put(text_, "{}", json_text(module.parameters[i])); });
+    put(text_, ", \"bytes\": {}, \"uploads\": {}}}", module.bytes.count(), module.uploads);
+  }
+
+  void chunks(const InferenceChunks& chunks) {
+    put(text_, "{{\"parts\": {}, \"inputs\": ", chunks.parts);
+    put_list(text_, chunks.inputs.size(), [&](std::size_t i) { shape(chunks.inputs[i]); });
+    put(text_, ", \"output\": ");
+    shape(chunks.output);
+    put(text_, "}}");
+  }
+
+  void shape(const Shape& of) {
+    put_list(text_, of.size(),
+             [&](std::size_t axis) { put(text_, "{}", dimension_text(of[axis])); });
   }
 
   void totals(const PytorchTotals& totals) {

@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import torch
+
     from stowage.plans.applied import Applied, Models, Optimizers
     from stowage.plans.plan_file import PlanLike
     from stowage.plans.rehearsal import Rehearsal
     from stowage.plans.verification import Verification
 
 
-def apply(model: Models, optimizer: Optimizers, plan: PlanLike) -> Applied:
+def apply(model: Models, optimizer: Optimizers, plan: PlanLike, *,
+          device: torch.device | str | None = None) -> Applied:
     """Carry out a plan of `stowage plan --for pytorch` in this thread, until the process ends or
     `remove()` of the result is called (`with stowage.apply(...):` does so at the block's end).
 
     model      an nn.Module, or {name: nn.Module} for a plan of several, by the names of the recording
     optimizer  the one that steps, several, or None; its steps tell where a training step ends
     plan       the plan's file, or what stowage.read_plan returned
+    device     where parameters and buffers go that the plan does not stream, instead of model.to(device)
+               before; None: they stay where they are
 
     Losses, gradients and updates are those without the plan, bit for bit. A tensor that is not as the
     plan has it stays on the device, and a PlanWarning says so, once. Raises StowageError for a plan that
@@ -36,7 +41,7 @@ def apply(model: Models, optimizer: Optimizers, plan: PlanLike) -> Applied:
 
         raise StowageError("a step is recorded without a plan, and this script applies one",
                            "let the script call stowage.apply only where a plan is given")
-    return applied_plan(model, optimizer, plan)
+    return applied_plan(model, optimizer, plan, device)
 
 
 def read_plan(path: Any) -> Any:

@@ -78,6 +78,30 @@ TEST_CASE("its JSON has every proposal, and the text of a plan goes to stdout") 
   CHECK(json::parse(raw.out)["model"] == "resnet18");
 }
 
+TEST_CASE("of an inference that does not fit parameters are streamed") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const std::vector<std::string> words{"plan",         "gpt2",    "--mode", "inference",
+                                       "--batch",      "1",       "--for",  "pytorch",
+                                       "--gpu-memory", "1100MiB", "-o",     path};
+  const Outcome shown = stowage_program(words);
+  CAPTURE(shown.out);
+  REQUIRE(shown.exit_code == 0);
+  CHECK(shown.out.find(
+            "\n  Step: simulated, copies beside compute. Gap: to a bound for every choice "
+            "of streamed\n  parameters, with the batch in as many parts.\n") != std::string::npos);
+  const json plan = json::parse(text_of(path));
+  CHECK(plan["mode"] == "inference");
+  REQUIRE(plan["stream"].size() > 1);
+  const std::string first = plan["stream"][0]["module"];
+  CHECK(shown.out.find("copies the parameters of " + first + " and ") != std::string::npos);
+  CHECK(shown.out.find("its names are the description's") != std::string::npos);
+  const Outcome exported = stowage_program({"export", path, "--to", "deepspeed"});
+  CHECK(exported.exit_code == 2);
+  CHECK(exported.err.find("a plan of an inference has no settings for an engine that trains") !=
+        std::string::npos);
+}
+
 TEST_CASE("where everything fits nothing is to be done") {
   const Outcome shown = stowage_program(asked({"--gpu", "a100-sxm4-80gb"}));
   CHECK(shown.exit_code == 0);

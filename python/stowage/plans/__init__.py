@@ -10,6 +10,11 @@ out.
     host_pool.py     pinned host memory
     host_updates.py  the optimizer on the CPU
     checkpoint.py    modules that run again in backward
+    stream.py        parameters that are on the device while their block runs
+    streamed_block.py  such a block, on the host and on the device
+    stream_places.py   the blocks that a plan names, in a model
+    chunks.py        an inference in parts of its batch
+    module_calls.py  modules whose forward is run in another way
     events.py        what was done, in order
     applied.py       all of it, applied to a model
     verification.py  what was done, compared with the plan

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import torch
 
 from stowage.errors import StowageError
-from stowage.plans.checkpoint import CheckpointedModules, check_checkpointable
+from stowage.plans.chunks import ChunkedCalls
 from stowage.plans.events import Events
 from stowage.plans.host_updates import HostUpdates
+from stowage.plans.module_calls import ModuleCalls, check_callable
 from stowage.plans.offload import Offloading
 from stowage.plans.plan_file import Plan, PlanLike, read_plan
 from stowage.plans.saved_names import path_of_key
 from stowage.plans.stash import SavedHandle
+from stowage.plans.stream import StreamedModules
+from stowage.plans.stream_places import StreamPlaces, move_staying
+from stowage.shown import printable_line
 from stowage.trace.modules import ModuleStack
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ class Applied:
     the first was; "" where none was."""
 
     def __init__(self, plan: Plan, roots: dict[str, torch.nn.Module],
-                 optimizers: list[torch.optim.Optimizer]) -> None:
+                 optimizers: list[torch.optim.Optimizer], device: torch.device | None = None) -> None:
         self.plan, self.roots = plan, roots
         self.modules = ModuleStack(roots)
         self.events = Events()
@@ -47,14 +51,17 @@ class Applied:
         by_path = {self.modules.names[id(part)]: part for root in roots.values()
                    for part in root.modules()}
         check_plan(plan, by_path)
-        self.checkpoints = CheckpointedModules([by_path[path] for path in plan.checkpoint],
-                                               self.offloading)
+        self.streamed = self.streaming(by_path, device)
+        self.offloading.streamed = self.streamed if self.streamed.blocks else None
+        self.calls = ModuleCalls([by_path[path] for path in plan.checkpoint], self.streamed,
+                                 self.chunked(), self.offloading)
         self.stepped: set[int] = set()  # optimizers, in this round
         self.seen: set[int] = set()  # entries, in this round
         self.stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
+            stack.callback(self.streamed.end)
             stack.enter_context(self.modules.watched())
-            stack.enter_context(self.checkpoints.watched())
+            stack.enter_context(self.calls.watched())
             if plan.gradients_in_flight is not None:
                 stack.enter_context(updates_of(plan, plan.gradients_in_flight, optimizers,
                                                self.events).at_work())
@@ -64,7 +71,44 @@ class Applied:
             stack.callback(HOOKS.remove, self)
             self.stack = stack.pop_all()
 
+    def streaming(self, by_path: dict[str, torch.nn.Module],
+                  device: torch.device | None) -> StreamedModules:
+        """The plan's streamed blocks. `device`: where everything else goes; None: where it is."""
+        names = {name for planned in self.plan.stream for name in planned.parameters}
+        places = StreamPlaces(self.plan, self.roots, by_path)
+        there = device or next((one.device for name, one in places.parameters.items()
+                                if name not in names), None) or next(
+                                    (one.device for one in places.parameters.values()),
+                                    torch.device("cpu"))
+        is_real = there.type == "cuda" and not torch._guards.detect_fake_mode()
+        blocks = places.blocks(pinned=is_real)
+        if is_real and blocks and torch.cuda.is_initialized():
+            torch.cuda.empty_cache()  # segments that the parameters leave hold no piece
+        streamed = StreamedModules(blocks, there, self.events, self.offloading.note_fallback)
+        try:
+            if device is not None:
+                move_staying(self.roots, blocks, device)
+        except BaseException:
+            streamed.end()
+            raise
+        return streamed
+
+    def chunked(self) -> dict[int, tuple[torch.nn.Module, ChunkedCalls]]:
+        """The model whose inference runs in parts."""
+        chunks, batch = self.plan.chunks, self.plan.micro_batch
+        if chunks is None or batch is None:
+            return {}
+        if len(self.roots) > 1:
+            raise StowageError(f"{self.plan.source} runs a model in parts, and apply got "
+                               f"{len(self.roots)} models", "give it the one that was recorded")
+        root = next(iter(self.roots.values()))
+        check_callable(type(root).__name__, root, "run in parts", "parts of the batch")
+        return {id(root): (root, ChunkedCalls(chunks, batch // chunks.parts,
+                                              self.offloading.note_fallback))}
+
     def device_type(self) -> str:
+        if self.streamed.blocks:
+            return str(self.streamed.device.type)
         tensor = next((tensor for root in self.roots.values() for tensor in root.parameters()), None)
         return "cpu" if tensor is None else tensor.device.type
 
@@ -199,7 +243,7 @@ def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:
     for path in plan.checkpoint:
         if path not in by_path:
             refuse_model(plan, f"it checkpoints a module '{path}'")
-        check_checkpointable(path, by_path[path])
+        check_callable(path, by_path[path], "checkpointed", "checkpoints")
 
 
 def refuse_model(plan: Plan, difference: str) -> NoReturn:
@@ -240,12 +284,25 @@ def optimizers_of(optimizer: Any) -> list[torch.optim.Optimizer]:
     return found
 
 
-def applied_plan(model: Models, optimizer: Optimizers, plan: PlanLike) -> Applied:
+def applied_plan(model: Models, optimizer: Optimizers, plan: PlanLike,
+                 device: torch.device | str | None = None) -> Applied:
     """See stowage.apply."""
     read = read_plan(plan)
     roots, optimizers = roots_of(model), optimizers_of(optimizer)
+    target = None if device is None else device_of(device)
     for root in roots.values():
         for name, tensor in root.named_parameters():
             if tensor.device.type not in (*DEVICES, "meta"):
                 raise StowageError(f"{name} is on {tensor.device}: plans are carried out on cuda and cpu")
-    return Applied(read, roots, optimizers)
+    return Applied(read, roots, optimizers, target)
+
+
+def device_of(device: Any) -> torch.device:
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise StowageError(f"'{printable_line(str(device)[:40])}' is no device",
+                           "device=\"cuda\", or \"cpu\"") from None
+    if found.type not in DEVICES:
+        raise StowageError(f"plans are carried out on cuda and cpu, not on {found}")
+    return found

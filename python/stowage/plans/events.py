@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-OUT, BACK = ("start", "gradient"), ("fetch", "parameter")
+OUT, BACK = ("start", "gradient"), ("fetch", "parameter", "upload")
 
 
 @dataclasses.dataclass(frozen=True)
 class Event:
     """`what` is "pass" (one begins), "pack", "start", "release", "unpack" or "fetch"; `key` that of the
     call, or of the call that starts the storage; `bytes` those of the storage. "gradient": one goes to
-    the host; "parameter": an updated one comes back."""
+    the host; "parameter": an updated one comes back; "upload": a streamed block's parameters come, `key`
+    is the block's path."""
 
     what: str
     key: str

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stowage.plans.events import Events
+    from stowage.plans.stream import StreamedModules
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
@@ -103,6 +104,7 @@ class Offloading:
         self.copies: dict[torch.device, Copies] = {}
         self.seen: set[int] = set()  # since the optimizer's last step
         self.own_storages: set[int] = set()
+        self.streamed: StreamedModules | None = None
         self.is_off = False
         self.in_region = 0  # modules that the plan checkpoints and that run now
         self.fell_back, self.first_reason = 0, ""
@@ -129,6 +131,8 @@ class Offloading:
                 self.add(owner, handle, *found)
             for index in self.start_at.get(key, ()):
                 self.start(owner, index)
+            if self.streamed is not None:
+                self.streamed.join(handle)
             return handle
 
     def pack_input(self, tensor: torch.Tensor) -> SavedHandle:
@@ -265,14 +269,14 @@ class Offloading:
             stash.keep()
         self.note_fallback(tensors, reason)
 
-    def note_fallback(self, tensors: int, reason: str) -> None:
-        """Counts it, and says it if it is the first."""
+    def note_fallback(self, tensors: int, reason: str,
+                      what: str = "keeps tensors on the device that {} offloads") -> None:
+        """Counts it, and says it if it is the first; {}: the plan."""
         self.fell_back += tensors
         if not self.first_reason:
             self.first_reason = reason
-            warnings.warn(f"stowage.apply keeps tensors on the device that {self.plan.source} offloads: "
-                          f"{reason}. Values are as without the plan; memory is larger than planned",
-                          PlanWarning, stacklevel=4)
+            warnings.warn(f"stowage.apply {what.format(self.plan.source)}: {reason}. Values are as "
+                          "without the plan; memory is larger than planned", PlanWarning, stacklevel=4)
 
     # Unpack
 
@@ -281,6 +285,8 @@ class Offloading:
         with self.lock:
             if owner is not None and runs_backward() and not self.is_off:
                 self.unpacked(owner, handle.key)
+            if handle.visit is not None:
+                return handle.visit.tensor_of(handle)
             stash = handle.stash
             if stash is None or handle.tensor is not None:
                 return handle.kept_tensor()

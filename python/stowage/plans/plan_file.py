@@ -52,12 +52,36 @@ class Offload:
 
 
 @dataclasses.dataclass(frozen=True)
+class Streamed:
+    """A module whose parameters lie in host memory. Before it runs they are copied to one piece of
+    `bytes`, in this order, each from a multiple of 512 bytes on; `uploads` times in a pass."""
+
+    module: str
+    parameters: tuple[str, ...]  # their whole names
+    bytes: int
+    uploads: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunks:
+    """An inference in parts of the batch: the shapes of the model's inputs, in the order of its call, and
+    of its output. The first axis of those that follow the batch is the batch."""
+
+    parts: int
+    inputs: tuple[tuple[Size, ...], ...]
+    output: tuple[Size, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
     """What is carried out, and what the step was when it was made. None: the file does not say it."""
 
     model: str
     offload: tuple[Offload, ...]
     checkpoint: tuple[str, ...]  # paths of modules
+    stream: tuple[Streamed, ...] = ()  # in the order in which they run
+    trains: bool = True  # else an inference
+    chunks: Chunks | None = None  # None: the batch runs whole
     batch: int | None = None
     micro_batches: int = 1
     saved_calls: int | None = None  # pack calls with keys of one pass
@@ -72,6 +96,11 @@ class Plan:
     def micro_batch(self) -> int | None:
         """Samples of one pass."""
         return None if self.batch is None else self.batch // self.micro_batches
+
+    def streamed_bytes(self) -> int:
+        """What a pass, or an inference with all of its parts, brings of streamed parameters."""
+        parts = self.chunks.parts if self.chunks is not None else 1
+        return parts * sum(one.bytes * one.uploads for one in self.stream)
 
     def offloaded_bytes(self, batch: int) -> int:
         """What a pass of so many samples moves to the host, and back."""
@@ -128,6 +157,7 @@ class PlanReader:
     def __init__(self, name: str, content: Any) -> None:
         self.name, self.content = name, content
         self.saved = 0
+        self.streamed_names: set[str] = set()
 
     def refuse(self, where: str, what: str, hint: str = "") -> NoReturn:
         raise StowageError(f"{self.name}: {where}: {what}" if where else f"{self.name}: {what}", hint)
@@ -186,6 +216,8 @@ class PlanReader:
         plan = Plan(
             model=self.text(content, "model", ""), offload=tuple(offload),
             checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
+            stream=tuple(self.each("stream", self.streamed)), trains=self.trains(),
+            chunks=self.chunks(),
             batch=self.optional_number(content, "batch", "", 1),
             micro_batches=self.optional_number(content, "micro_batches", "", 1) or 1,
             saved_calls=self.optional_number(passes, "saved", "passes"),
@@ -243,11 +275,33 @@ class PlanReader:
         dtype = self.text(row, "dtype", where)
         if dtype not in DTYPES:
             self.refuse(f"{where}.dtype", f"'{dtype}' is no type of a step file")
-        sizes = self.entry(row, "shape", where, list, "list")
+        shape = self.shape(row.get("shape"), f"{where}.shape")
+        return PlannedTensor(self.key(row, "key", where), dtype, shape)
+
+    def shape(self, sizes: Any, where: str) -> tuple[Size, ...]:
+        if not isinstance(sizes, list):
+            self.refuse(where, "is no list" if sizes is not None else "is missing")
         if len(sizes) > MOST_AXES:
-            self.refuse(f"{where}.shape", f"has over {MOST_AXES} axes")
-        return PlannedTensor(self.key(row, "key", where), dtype, tuple(
-            self.dimension(size, f"{where}.shape[{axis}]") for axis, size in enumerate(sizes)))
+            self.refuse(where, f"has over {MOST_AXES} axes")
+        return tuple(self.dimension(size, f"{where}[{axis}]") for axis, size in enumerate(sizes))
+
+    def chunks(self) -> Chunks | None:
+        row = self.optional(self.content, "chunks", "", dict, "object")
+        if row is None:
+            return None
+        inputs = self.entry(row, "inputs", "chunks", list, "list")
+        shapes = [self.shape(sizes, f"chunks.inputs[{index}]") for index, sizes in enumerate(inputs)]
+        output = self.shape(row.get("output"), "chunks.output")
+        for where, shape in (*((f"chunks.inputs[{index}]", one) for index, one in enumerate(shapes)),
+                             ("chunks.output", output)):
+            if any(size.slope for size in shape) and (shape[0] != Size(0, 1) or any(
+                    size.slope for size in shape[1:])):
+                self.refuse(where, "has the batch elsewhere than in its first axis")
+        parts = self.number(row.get("parts"), "chunks.parts", 2)
+        batch = self.number(self.content.get("batch"), "batch", 1)
+        if batch % parts:
+            self.refuse("chunks.parts", f"{parts} parts cannot share a batch of {batch} equally")
+        return Chunks(parts, tuple(shapes), output)
 
     def dimension(self, value: Any, where: str) -> Size:
         if isinstance(value, str):
@@ -278,6 +332,26 @@ class PlanReader:
 
     def checkpoint(self, row: dict[str, Any], where: str) -> str:
         return self.text(row, "module", where)
+
+    def trains(self) -> bool:
+        mode = self.text(self.content, "mode", "") if "mode" in self.content else "train"
+        if mode not in ("train", "inference"):
+            self.refuse("mode", f"'{mode}' is neither train nor inference")
+        return mode == "train"
+
+    def streamed(self, row: dict[str, Any], where: str) -> Streamed:
+        names = self.entry(row, "parameters", where, list, "list")
+        if not names:
+            self.refuse(f"{where}.parameters", "is empty")
+        for index, name in enumerate(names):
+            place = f"{where}.parameters[{index}]"
+            self.text({place: name}, place, "")
+            if name in self.streamed_names:
+                self.refuse(place, f"'{name}' is streamed already")
+            self.streamed_names.add(name)
+        return Streamed(self.text(row, "module", where), tuple(names),
+                        self.number(row.get("bytes"), f"{where}.bytes", 1),
+                        self.number(row.get("uploads"), f"{where}.uploads", 1))
 
     def first_keys(self, passes: dict[str, Any]) -> tuple[str, ...]:
         keys = self.optional(passes, "first", "passes", list, "list") or []

@@ -21,6 +21,7 @@ import torch
 if TYPE_CHECKING:
     from stowage.plans.host_pool import HostPool
     from stowage.plans.plan_file import Offload
+    from stowage.plans.stream import Visit
     from stowage.plans.streams import Copies
 
 
@@ -52,13 +53,14 @@ class SavedHandle:
     pass (offload.py), None: of a tensor without a key."""
 
     __slots__ = ("__weakref__", "dtype", "key", "offset", "owner", "session", "shape", "stash", "strides",
-                 "tensor", "version")
+                 "tensor", "version", "visit")
 
     def __init__(self, session: Any, tensor: torch.Tensor, owner: Any, key: str | None) -> None:
         self.tensor: torch.Tensor | None = held(tensor)
         self.version = version_of(self.tensor)
         self.session, self.owner, self.key = session, owner, key
         self.stash: Stash | None = None
+        self.visit: Visit | None = None  # of a streamed parameter
 
     def remember_layout(self) -> None:
         """Notes how the tensor sees its storage, before it is let go."""

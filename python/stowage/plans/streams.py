@@ -16,19 +16,24 @@ copies are plain ones.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class Copies(Protocol):
-    """Both directions; `back` allocates, `into` does not. Tensors of `back` are of bytes and
-    one-dimensional. What the copies return besides is for `wait`, which lets the stream that computes now
-    wait for the copy's end."""
+    """Both directions; `back` allocates, and so does `back_together`, one tensor for all buffers, one
+    behind the other; `into` does not. Tensors of both are of bytes and one-dimensional. What the copies
+    return besides is for `wait`, which lets the stream that computes now wait for the copy's end."""
 
     def out(self, source: torch.Tensor, buffer: torch.Tensor) -> Any: ...
 
     def back(self, buffer: torch.Tensor) -> tuple[torch.Tensor, Any]: ...
+
+    def back_together(self, buffers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Any]: ...
 
     def into(self, buffer: torch.Tensor, target: torch.Tensor) -> Any: ...
 
@@ -43,6 +48,9 @@ class PlainCopies:
 
     def back(self, buffer: torch.Tensor) -> tuple[torch.Tensor, None]:
         return buffer.clone(), None
+
+    def back_together(self, buffers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, None]:
+        return torch.cat(list(buffers)), None
 
     def into(self, buffer: torch.Tensor, target: torch.Tensor) -> None:
         target.copy_(buffer)
@@ -66,14 +74,24 @@ class StreamCopies:
         target = torch.empty(buffer.shape, dtype=torch.uint8, device=self.device)
         return target, self.copy(self.back_stream, target, buffer)
 
+    def back_together(self, buffers: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.cuda.Event]:
+        target = torch.empty(sum(one.numel() for one in buffers), dtype=torch.uint8, device=self.device)
+        parts = target.split([one.numel() for one in buffers])
+        return target, self.copy_all(self.back_stream, parts, buffers)
+
     def into(self, buffer: torch.Tensor, target: torch.Tensor) -> torch.cuda.Event:
         return self.copy(self.back_stream, target, buffer)
 
     def copy(self, stream: torch.cuda.Stream, target: torch.Tensor,
              source: torch.Tensor) -> torch.cuda.Event:
+        return self.copy_all(stream, [target], [source])
+
+    def copy_all(self, stream: torch.cuda.Stream, targets: Sequence[torch.Tensor],
+                 sources: Sequence[torch.Tensor]) -> torch.cuda.Event:
         stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(stream):
-            target.copy_(source, non_blocking=True)
+            for target, source in zip(targets, sources):
+                target.copy_(source, non_blocking=True)
             event = torch.cuda.Event()
             event.record(stream)
         return event

@@ -7,6 +7,7 @@ step takes.
 
 from __future__ import annotations
 
+import collections
 import time
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ class Verification:
             raise StowageError(f"the step differs from {self.plan.source}: {self.difference}")
 
     def first_difference(self, passes: list[list[Event]]) -> str:
-        if not passes:
+        if not passes and self.plan.trains:
             return "it saves no tensor for backward"
         if self.at_work.fell_back > self.fell_back:
             return (f"{self.at_work.fell_back - self.fell_back} tensors fell back: "
@@ -106,7 +107,7 @@ class Verification:
             difference = self.of_calls(events) or self.of_storages(events)
             if difference:
                 return where + difference
-        return self.of_memory()
+        return self.of_streams(len(passes)) or self.of_memory()
 
     def of_calls(self, events: list[Event]) -> str:
         packed = [event.key for event in events if event.what == "pack"]
@@ -159,6 +160,18 @@ class Verification:
         while what == "pack" and place + 1 < len(events) and events[place + 1].what == "release":
             place += 1
         return place
+
+    def of_streams(self, passes: int) -> str:
+        """Every block's parameters come as often in each pass; an inference may be called several
+        times."""
+        counts = collections.Counter(event.key for event in self.events if event.what == "upload")
+        for streamed in self.plan.stream:
+            first = self.plan.stream[0]
+            times = passes if self.plan.trains else max(counts[first.module] // first.uploads, 1)
+            if counts[streamed.module] != times * streamed.uploads:
+                return (f"the parameters of {streamed.module} came {counts[streamed.module]} times, and "
+                        f"the plan has {times * streamed.uploads}")
+        return ""
 
     def of_memory(self) -> str:
         for word, measured, planned in (("allocated", self.peak_allocated, self.plan.peak_allocated),

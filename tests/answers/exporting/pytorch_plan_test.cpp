@@ -40,10 +40,11 @@ TEST_CASE("a plan for PyTorch is a step as far as settings can say it") {
   CHECK(step->lowering.optimizer.momentum == 0.9);
   PytorchPlan plan = small_plan();
   plan.optimizer_on_cpu = true;
+  plan.stream = {{"h.0", {"h.0.weight"}, Bytes(512)}, {"h.1", {"h.1.weight"}, Bytes(512)}};
   CHECK(unexpressed_decisions(plan) ==
-        std::vector<std::string>{"1 storage of saved tensors on the host",
-                                 "2 checkpointed modules: layer2.0 and others",
-                                 "updates on the CPU"});
+        std::vector<std::string>{
+            "1 storage of saved tensors on the host", "2 checkpointed modules: layer2.0 and others",
+            "2 blocks whose parameters are streamed: h.0 and others", "updates on the CPU"});
 }
 
 TEST_CASE("a plan with words that are not known is no step") {
@@ -53,6 +54,10 @@ TEST_CASE("a plan with words that are not known is no step") {
   plan = small_plan();
   plan.optimizer = "muon";
   CHECK(engine_step(plan).error().front().message == "'muon' is no optimizer");
+  plan = small_plan();
+  plan.trains = false;
+  CHECK(engine_step(plan).error().front().message ==
+        "a plan of an inference has no settings for an engine that trains");
 }
 
 TEST_CASE("a plan for PyTorch is exported unsized, and that is said") {

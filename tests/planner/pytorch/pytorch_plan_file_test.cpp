@@ -11,26 +11,29 @@ namespace stowage {
 namespace {
 
 PytorchPlan small_plan() {
-  PytorchPlan plan{.stowage_version = "1.2",
-                   .model = "net \"quoted\"",
-                   .names_are_recorded = true,
-                   .batch = 8,
-                   .micro_batches = 2,
-                   .precision = "amp-bf16",
-                   .optimizer = "adamw",
-                   .step_hash = "abc",
-                   .card = "a card",
-                   .available = 11_GiB,
-                   .pytorch = "2.15",
-                   .saved = 7,
-                   .checkpoint = {"h.0", "h.1"},
-                   .optimizer_on_cpu = true};
+  PytorchPlan plan{
+      .stowage_version = "1.2",
+      .model = "net \"quoted\"",
+      .names_are_recorded = true,
+      .batch = 8,
+      .micro_batches = 2,
+      .precision = "amp-bf16",
+      .optimizer = "adamw",
+      .step_hash = "abc",
+      .card = "a card",
+      .available = 11_GiB,
+      .pytorch = "2.15",
+      .saved = 7,
+      .checkpoint = {"h.0", "h.1"},
+      .stream = {{"h.0", {"h.0.a", "h.0.b"}, Bytes(1024), 2}, {"h.1", {"h.1.a"}, Bytes(512), 1}},
+      .optimizer_on_cpu = true};
   plan.offload.push_back(
       {.saved = {{"conv1#0", DataType::float32, {batch_symbol, Affine(3, 2), 7, Affine(-5, 1)}},
                  {"conv2#1", DataType::bfloat16, {}}},
        .bytes = Affine(16, 400),
        .start = "conv2#1",
        .release = "bn#2"});
+  plan.chunks = InferenceChunks{4, {{batch_symbol, 3}, {7}}, {batch_symbol, 10}};
   plan.totals = {.peak_allocated = 1_GiB,
                  .peak_reserved = 2_GiB,
                  .device_bytes = 3_GiB,
@@ -72,6 +75,7 @@ TEST_CASE("a plan for PyTorch is read back as it was written") {
   CHECK(text.find("\"shape\": [\"batch\",\"2*batch+3\",7,\"batch-5\"]") != std::string::npos);
   PytorchPlan empty;
   empty.batch = 1;
+  empty.trains = false;
   CHECK(read(write_pytorch_plan(empty)).value() == empty);
   CHECK_FALSE(is_pytorch_plan("stowage_plan: 2\n"));
 }
@@ -92,6 +96,15 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
         "a dimension is a number, \"batch\" or as \"2*batch+1\"");
   CHECK(refusal("\"gradients_in_flight\": 2", "\"gradients_in_flight\": 3") ==
         "'gradients_in_flight' must be an integer from 2 to 2, not the number 3");
+  CHECK(refusal("\"mode\": \"train\"", "\"mode\": \"play\"") ==
+        "'mode' is \"train\" or \"inference\"");
+  CHECK(refusal("\"h.1.a\"", "\"h.0.b\"") == "'h.0.b' is streamed twice");
+  CHECK(refusal("[\"h.1.a\"]", "[]") == "a streamed module has at least one parameter");
+  CHECK(refusal("\"uploads\": 2", "\"uploads\": 3") ==
+        "'uploads' must be an integer from 1 to 2, not the number 3");
+  CHECK(refusal("\"parts\": 4", "\"parts\": 3") == "3 parts cannot share a batch of 8 equally");
+  CHECK(refusal("\"parts\": 4", "\"parts\": 1") ==
+        "the number of parts must be an integer from 2 to 1000000000, not the number 1");
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

@@ -3,12 +3,14 @@
 #include "planner/pytorch/pytorch_plans.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "estimator/adapt/adapt.hpp"
 #include "estimator/document/make_document.hpp"
 #include "estimator/runtime/process_overhead.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
@@ -20,17 +22,17 @@ namespace stowage {
 
 namespace {
 
-PytorchRequest request_of(const std::string& model, std::int64_t batch, Bytes left) {
+PytorchRequest request_of(const ModelGraph& model, std::int64_t batch, Bytes left,
+                          Mode mode = Mode::train) {
   const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch,
+                                     .mode = mode,
                                      .optimizer = {.name = "adamw", .learning_rate = 1e-3}}};
   PytorchRequest request{
-      .plan = {
-          .document = make_document(testing::shipped(model), step, Runtime::pytorch, {}, step_alone)
-                          .value(),
-          .batch = WholeBatch(batch),
-          .card = generic_card(64_GiB),
-          .host = {.name = "test", .memory = 64_GiB, .pinned_limit = 32_GiB},
-          .stowage_version = "test"}};
+      .plan = {.document = make_document(model, step, Runtime::pytorch, {}, step_alone).value(),
+               .batch = WholeBatch(batch),
+               .card = generic_card(64_GiB),
+               .host = {.name = "test", .memory = 64_GiB, .pinned_limit = 32_GiB},
+               .stowage_version = "test"}};
   request.process.runtime = Runtime::pytorch;
   const Bytes outside =
       64_GiB - allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
@@ -39,6 +41,10 @@ PytorchRequest request_of(const std::string& model, std::int64_t batch, Bytes le
       allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
   request.plan.budget = request.plan.available;
   return request;
+}
+
+PytorchRequest request_of(const std::string& model, std::int64_t batch, Bytes left) {
+  return request_of(testing::shipped(model), batch, left);
 }
 
 Bytes reserved_with_everything(const std::string& model, std::int64_t batch) {
@@ -140,7 +146,142 @@ TEST_CASE("micro-batches change a batch norm's training, and stand behind what d
   CHECK_FALSE(plans->front().changes_training);
 }
 
-TEST_CASE("what is no step of PyTorch's training is refused") {
+TEST_CASE("the parameters of an inference are streamed by as few blocks as do") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const ModelGraph model = testing::shipped("gpt2");
+  std::int64_t blocks = 0;
+  for (const Bytes left : {900_MiB, 700_MiB}) {
+    const PytorchRequest request = request_of(model, 1, left, Mode::inference);
+    const auto plans = make_pytorch_plans(request, *workspaces);
+    if (!plans) FAIL(render(plans.error()));
+    const PytorchPlan& plan = plans->front().plan;
+    CAPTURE(plans->front().name);
+    CHECK(plans->front().name.starts_with("stream-"));
+    CHECK(plans->front().name.ends_with("-of-12"));
+    CHECK_FALSE(plan.trains);
+    CHECK_FALSE(plan.names_are_recorded);
+    CHECK(std::ssize(plan.stream) > blocks);
+    blocks = std::ssize(plan.stream);
+    Bytes moved;
+    for (const StreamedModule& module : plan.stream) {
+      CHECK(module.uploads == 1);
+      CHECK(module.parameters.size() == 12);
+      CHECK(module.parameters.front() == module.module + ".ln_1.weight");
+      moved += module.bytes;
+    }
+    CHECK(plan.totals.from_host == moved);
+    CHECK(plan.totals.pinned == moved);
+    CHECK(plan.totals.to_host == Bytes());
+    CHECK((plan.totals.pcie_lower_bound > Bytes()) == (left == 700_MiB));
+    CHECK(plan.totals.pcie_lower_bound < moved);
+    CHECK(plan.totals.step_seconds >= plan.totals.step_lower_bound_seconds.value());
+    CHECK(plan.totals.peak_reserved <= request.plan.available);
+  }
+  const auto none = make_pytorch_plans(request_of(model, 1, 300_MiB, Mode::inference), *workspaces);
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().front().message.find(
+            "has no room for the inference in parts and with its blocks' parameters streamed: ") !=
+        std::string::npos);
+  const auto resnet = make_pytorch_plans(
+      request_of(testing::shipped("alexnet"), 1, 200_MiB, Mode::inference), *workspaces);
+  REQUIRE_FALSE(resnet.has_value());
+}
+
+TEST_CASE("an inference runs in the fewest parts that fit") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const ModelGraph model = testing::shipped("resnet18");
+  std::int64_t parts = 1;
+  for (const Bytes left : {320_MiB, 220_MiB}) {
+    const PytorchRequest request = request_of(model, 96, left, Mode::inference);
+    const auto plans = make_pytorch_plans(request, *workspaces);
+    if (!plans) FAIL(render(plans.error()));
+    const auto alone = std::ranges::find_if(
+        *plans, [](const PytorchProposal& made) { return made.plan.stream.empty(); });
+    REQUIRE(alone != plans->end());
+    const PytorchProposal& proposal = *alone;
+    CAPTURE(proposal.name);
+    REQUIRE(proposal.plan.chunks.has_value());
+    const InferenceChunks& chunks = *proposal.plan.chunks;
+    CHECK(chunks.parts > parts);
+    parts = chunks.parts;
+    CHECK(proposal.name == "chunk-" + std::to_string(parts));
+    CHECK(proposal.plan.batch == 96);
+    CHECK(proposal.plan.stream.empty());
+    CHECK(proposal.plan.totals.from_host == Bytes());
+    CHECK(chunks.output == Shape{batch_symbol, 1000});
+    CHECK(chunks.inputs == std::vector<Shape>{{batch_symbol, 3, 224, 224}});
+    CHECK(proposal.remarks ==
+          std::vector<std::string>{"each part is computed as a batch of " +
+                                   std::to_string(96 / parts) +
+                                   ", whose last bits may differ from the whole's"});
+    CHECK(proposal.plan.totals.step_seconds > proposal.plan.totals.all_gpu_step_seconds);
+  }
+}
+
+TEST_CASE("where streaming is not enough for a batch, it is for parts of it") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const PytorchRequest request =
+      request_of(testing::shipped("resnet18"), 96, 320_MiB, Mode::inference);
+  const auto plans = make_pytorch_plans(request, *workspaces);
+  if (!plans) FAIL(render(plans.error()));
+  const auto both = std::ranges::find_if(
+      *plans, [](const PytorchProposal& made) { return !made.plan.stream.empty(); });
+  REQUIRE(both != plans->end());
+  const PytorchPlan& plan = both->plan;
+  CAPTURE(both->name);
+  REQUIRE(plan.chunks.has_value());
+  CHECK(both->name ==
+        fmt::format("chunk-{}-stream-{}-of-8", plan.chunks->parts, plan.stream.size()));
+  Bytes moved;
+  for (const StreamedModule& module : plan.stream) moved += module.bytes * plan.chunks->parts;
+  CHECK(plan.totals.from_host == moved);
+  CHECK(plan.totals.from_host >= plan.totals.pcie_lower_bound);
+  CHECK(plan.totals.pinned < moved);
+}
+
+TEST_CASE("a frozen base is streamed, alone, with checkpoints and with offloading") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto source = find_model("gpt2", testing::source_path("/configs/models"));
+  REQUIRE(source.has_value());
+  const auto adapted =
+      load_adapted(source->source, {.fine_tuning = {.lora = "r=4,targets=c_attn"}});
+  if (!adapted) FAIL(render(adapted.error()));
+  const ModelGraph& model = *adapted;
+  std::set<std::string> endings;
+  for (const Bytes left : {2280_MiB, 1880_MiB, 1380_MiB}) {
+    const PytorchRequest request = request_of(model, 1, left);
+    const auto plans = make_pytorch_plans(request, *workspaces);
+    if (!plans) FAIL(render(plans.error()));
+    for (const PytorchProposal& proposal : *plans) {
+      const PytorchPlan& plan = proposal.plan;
+      CAPTURE(proposal.name);
+      CHECK(plan.totals.peak_reserved <= request.plan.available);
+      CHECK(plan.totals.to_host + plan.totals.from_host >= plan.totals.pcie_lower_bound);
+      CHECK(plan.totals.step_seconds >=
+            plan.totals.step_lower_bound_seconds.value_or(0) * (1 - 1e-9));
+      if (plan.stream.empty()) continue;
+      endings.insert(proposal.name.substr(0, proposal.name.find("stream")) + "/" +
+                     proposal.name.substr(proposal.name.find("-of-") + 6));
+      CHECK(plan.checkpoint.size() == (proposal.name.starts_with("checkpoint-all-") ? 12 : 0));
+      CHECK(plan.offload.empty() == !proposal.name.ends_with("-offload"));
+      Bytes streamed, offloaded;
+      for (const StreamedModule& module : plan.stream) streamed += module.bytes * module.uploads;
+      for (const OffloadedStorage& storage : plan.offload) {
+        offloaded += Bytes(storage.bytes.at(plan.batch));
+      }
+      CHECK(plan.totals.from_host == streamed + offloaded);
+      CHECK(plan.totals.to_host == offloaded);
+      for (const StreamedModule& module : plan.stream) {
+        for (const std::string& name : module.parameters) {
+          CHECK(name.find("lora") == std::string::npos);
+        }
+      }
+    }
+  }
+  CHECK(endings == std::set<std::string>{"/", "/-offload", "checkpoint-all-/"});
+}
+
+TEST_CASE("what is no step of PyTorch's kernels is refused") {
   PytorchRequest request = request_of("resnet18", 32, 1_GiB);
   const auto workspaces = rule_workspace_source(8.6);
   const auto refusal = [&](const LoweringSettings& lowering, Runtime runtime) {
@@ -152,9 +293,6 @@ TEST_CASE("what is no step of PyTorch's training is refused") {
     return plans.error().front().message;
   };
   CHECK(refusal({}, Runtime::stowage) == "a plan for PyTorch is of a step of PyTorch's kernels");
-  CHECK(refusal({.kernels = KernelSet::pytorch, .mode = Mode::inference}, Runtime::pytorch) ==
-        "an inference saves nothing for backward, so that hooks and checkpointed modules free "
-        "nothing");
   CHECK(refusal({.kernels = KernelSet::pytorch, .micro_batches = 2}, Runtime::pytorch) ==
         "a plan for PyTorch is of one micro-batch: its decisions hold for each");
 }

@@ -1,0 +1,67 @@
+// The simulated time of a step whose blocks' parameters are streamed.
+#include "planner/pytorch/hooked_step.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "estimator/document/make_document.hpp"
+#include "estimator/rewrite/streamed_parameters.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/pytorch/streamable_blocks.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+struct TimedStreams {
+  HookedStep plain, streamed;
+  Bytes moved;
+};
+
+/// GPT-2's inference with all of its blocks streamed, over a link of so many bytes a second.
+TimedStreams timed_streams(double bytes_a_second) {
+  const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch, .mode = Mode::inference}};
+  const StepDocument document =
+      make_document(testing::shipped("gpt2"), step, Runtime::pytorch, {}, step_alone).value();
+  const auto workspaces = rule_workspace_source(8.6);
+  const Host host{.name = "test",
+                  .memory = 64_GiB,
+                  .pinned_limit = 32_GiB,
+                  .h2d_bandwidth = bytes_a_second,
+                  .d2h_bandwidth = bytes_a_second};
+  const Rates rates = make_rates(generic_card(8_GiB), host);
+  auto streamed =
+      with_streamed_parameters(*document.graph, streamable_blocks(document, *document.graph));
+  REQUIRE(streamed.has_value());
+  TimedStreams timed;
+  for (const StreamedPiece& piece : streamed->pieces) timed.moved += Bytes(piece.bytes);
+  const auto whole = size_step(document.graph, 1, *workspaces);
+  const auto sized =
+      size_step(std::make_shared<const StepGraph>(std::move(streamed->step)), 1, *workspaces);
+  REQUIRE(whole.has_value());
+  REQUIRE(sized.has_value());
+  timed.plain = hooked_step(*whole, rates, {}, 0);
+  timed.streamed = hooked_step(*sized, rates, {}, 0);
+  return timed;
+}
+
+}  // namespace
+
+TEST_CASE("copies of parameters hide behind the block before, but for the first") {
+  const TimedStreams quick = timed_streams(1e12);
+  CHECK(quick.streamed.busy_seconds == doctest::Approx(quick.plain.busy_seconds));
+  CHECK(quick.streamed.seconds > quick.plain.seconds);
+  CHECK(quick.streamed.seconds < 1.02 * quick.plain.seconds);
+  CHECK(quick.streamed.pinned == quick.moved);
+}
+
+TEST_CASE("over a slow link a streamed step takes as long as its copies") {
+  const TimedStreams slow = timed_streams(1e9);
+  const double copies = static_cast<double>(slow.moved.count()) / 1e9;
+  CHECK(slow.streamed.seconds > copies);
+  CHECK(slow.streamed.seconds < copies + slow.plain.seconds);
+}
+
+}  // namespace stowage

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import torch
 
 from stowage.errors import StowageError
+from stowage.plans.allocator import warn_of_settings
 from stowage.plans.checkpoint import CheckpointedModules, check_checkpointable
 from stowage.plans.events import Events
 from stowage.plans.host_updates import HostUpdates
@@ -49,6 +50,7 @@ class Applied:
         check_plan(plan, by_path)
         self.checkpoints = CheckpointedModules([by_path[path] for path in plan.checkpoint],
                                                self.offloading)
+        warn_of_settings(plan, self.device_type())
         self.stepped: set[int] = set()  # optimizers, in this round
         self.seen: set[int] = set()  # entries, in this round
         self.stack = contextlib.ExitStack()

@@ -12,6 +12,7 @@
 
 #include "estimator/document/step_hash.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -28,6 +29,8 @@ namespace {
 // Shares of the modules that are checkpointed, of those that save most for their time.
 constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
 constexpr std::int64_t most_micro_batches = 64;
+// A proposal that moves more than so many times its bound is looked for with expandable segments.
+constexpr double most_of_bound = 1.25;
 
 /// The name of a preset or a row that keeps the same state: "momentum".
 std::string optimizer_word(const OptimizerSettings& settings) {
@@ -46,7 +49,8 @@ class PytorchSearch {
  public:
   PytorchSearch(const PytorchRequest& request, WorkspaceSource& workspaces,
                 const ProposalOptions& options)
-      : request_(request),
+      : asked_(request),
+        request_(request),
         workspaces_(workspaces),
         options_(options),
         rates_(make_rates(request.plan.card, request.plan.host, request.plan.measured.get())) {}
@@ -67,10 +71,12 @@ class PytorchSearch {
     std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
       return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
     });
-    search_shares();
-    search_parts();
-    search_host_updates();
-    if (proposals_.empty()) return failure(nothing_fits());
+    search_everything();
+    search_expandable();
+    if (proposals_.empty()) {
+      if (options_.missing) options_.missing(least_missing_);
+      return failure(nothing_fits());
+    }
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
       return std::tuple(proposal.changes_training, proposal.plan.totals.step_seconds);
     });
@@ -97,10 +103,59 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    return {.message = fmt::format(
-                "{} has no room for the step with saved tensors on the host and modules "
-                "checkpointed: {} are missing at best",
-                request_.plan.card.name, format_bytes(least_missing_))};
+    std::vector<std::string_view> tried{"saved tensors on the host"};
+    if (!regions_.empty()) tried.emplace_back("modules that run again");
+    if (tried_parts_) tried.emplace_back("micro-batches");
+    if (tried_host_updates_) tried.emplace_back("updates on the CPU");
+    if (request_.process.allocator.expandable_segments) {
+      tried.emplace_back("expandable segments of the allocator");
+    }
+    return {.message = fmt::format("{} has no room for the step: {} are missing at best",
+                                   request_.plan.card.name, format_bytes(least_missing_)),
+            .hint = fmt::format("tried were {}{}", fmt::join(tried, ", "),
+                                tried.size() > 1 ? ", alone and together" : "")};
+  }
+
+  void search_everything() {
+    search_shares();
+    search_parts();
+    search_host_updates();
+  }
+
+  /// With expandable segments, where fragments of the usual ones make a proposal move clearly more
+  /// than its bound, or where nothing fits. Kept are the proposals that gain by it.
+  void search_expandable() {
+    const bool none = proposals_.empty();
+    const bool can_expand = !request_.process.allocator.expandable_segments &&
+                            request_.process.stack.pytorch >= first_expandable_segments;
+    if (is_cancelled() || !can_expand) return;
+    if (!none && std::ranges::none_of(proposals_, moves_too_much)) return;
+    request_.process.allocator.expandable_segments = true;
+    if (try_as_it_is("as-is", {.step = whole_})) return;
+    if (none) return search_everything();
+    const std::vector<PytorchProposal> usual = proposals_;
+    search_shares();
+    search_host_updates();
+    std::erase_if(proposals_, [&](const PytorchProposal& proposal) {
+      return proposal.plan.expandable_segments &&
+             std::ranges::any_of(usual, [&](const PytorchProposal& other) {
+               return other.plan.micro_batches == 1 && is_no_worse(other, proposal);
+             });
+    });
+  }
+
+  static Bytes moved(const PytorchProposal& proposal) {
+    return proposal.plan.totals.to_host + proposal.plan.totals.from_host;
+  }
+
+  static bool moves_too_much(const PytorchProposal& proposal) {
+    const auto bound = static_cast<double>(proposal.plan.totals.pcie_lower_bound.count());
+    return static_cast<double>(moved(proposal).count()) > most_of_bound * bound;
+  }
+
+  static bool is_no_worse(const PytorchProposal& one, const PytorchProposal& other) {
+    return one.plan.totals.step_seconds <= other.plan.totals.step_seconds &&
+           moved(one) <= moved(other);
   }
 
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
@@ -146,16 +201,21 @@ class PytorchSearch {
   /// run again.
   void search_host_updates() {
     if (is_cancelled()) return;
-    for (const bool again : {false, true}) {
-      if (again && regions_.empty()) return;
-      const auto of = hooked_case(
-          request_, workspaces_,
-          {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
-      if (!of) return;
-      const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
-      if (try_as_it_is(name, *of)) return;
-      if (try_offload(again ? name : "cpu-optimizer-offload", *of) && again) return;
-    }
+    if (try_host_updates(false)) return;
+    if (!regions_.empty()) try_host_updates(true);
+  }
+
+  /// `again`: with all modules run again. Whether nothing else is to be tried.
+  bool try_host_updates(bool again) {
+    const auto of = hooked_case(
+        request_, workspaces_,
+        {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
+    if (!of) return true;
+    tried_host_updates_ = true;
+    const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
+    if (try_as_it_is(name, *of)) return true;
+    try_offload(again ? name : "cpu-optimizer-offload", *of);
+    return again;
   }
 
   /// The fewest micro-batches with which the step fits, as it is and with all modules run again.
@@ -163,6 +223,7 @@ class PytorchSearch {
     if (!request_.plan.document.graph->micro_batch.first_node.valid()) return;
     if (request_.plan.document.fixed_batch) return;
     const std::int64_t batch = request_.plan.batch.samples;
+    tried_parts_ = batch > 1;
     bool has_checkpointed = regions_.empty();
     for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
       if (batch % parts != 0 || is_cancelled()) continue;
@@ -196,6 +257,11 @@ class PytorchSearch {
 
   void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
            const std::optional<PlanTotals>& bounds, CheckReport report) {
+    if (request_.process.allocator.expandable_segments &&
+        !asked_.process.allocator.expandable_segments) {
+      name += "-expandable";
+    }
+    if (options_.has_plan && proposals_.empty()) options_.has_plan();
     PytorchPlan plan = described(of, report);
     PytorchTotals& totals = plan.totals;
     for (const OffloadDecision& decision : decisions) {
@@ -284,14 +350,16 @@ class PytorchSearch {
                      .pytorch = to_string(request_.process.stack.pytorch),
                      .saved = std::ssize(document.graph->saved),
                      .checkpoint = of.modules,
-                     .optimizer_on_cpu = of.updates_on_host};
+                     .optimizer_on_cpu = of.updates_on_host,
+                     .expandable_segments = request_.process.allocator.expandable_segments};
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();
     plan.totals.device_bytes = report.device_bytes;
     return plan;
   }
 
-  const PytorchRequest& request_;
+  const PytorchRequest& asked_;
+  PytorchRequest request_;  // as asked, then with expandable segments
   WorkspaceSource& workspaces_;
   const ProposalOptions& options_;
   Rates rates_;
@@ -299,6 +367,7 @@ class PytorchSearch {
   std::vector<ModuleRegion> regions_;  // those that save most for their time first
   Bytes available_;                    // of the card; proposals leave a margin of it
   Bytes least_missing_;
+  bool tried_parts_ = false, tried_host_updates_ = false;
   std::vector<PytorchProposal> proposals_;
 };
 

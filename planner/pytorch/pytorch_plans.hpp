@@ -6,8 +6,9 @@
 //   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
 //                       -checkpoint: and all modules run again
 //   cpu-optimizer       updates and the optimizer's state on the CPU; with -offload and -checkpoint
-//   as
-//                       above
+//                       as above
+//   NAME-expandable     the same with expandable segments of PyTorch's allocator, where the best of
+//                       the others moves clearly more than its bound, or where none of them fits
 //
 // Each is found on the cut: with everything but saved tensors kept on the GPU, the same problem,
 // the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's allocator is
@@ -42,7 +43,7 @@ struct PytorchProposal {
 /// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training
 /// as it is first, then the shortest step first. Errors: the step is no training step of PyTorch's
 /// kernels in one micro-batch; it cannot be sized; none of these fits: then the message says how
-/// far the best one got.
+/// far the best one got and what was tried, and `options.missing` is called.
 [[nodiscard]] Result<std::vector<PytorchProposal>> make_pytorch_plans(
     const PytorchRequest& request, WorkspaceSource& workspaces,
     const ProposalOptions& options = {});

@@ -24,7 +24,11 @@ PytorchPlan small_plan() {
                    .pytorch = "2.15",
                    .saved = 7,
                    .checkpoint = {"h.0", "h.1"},
-                   .optimizer_on_cpu = true};
+                   .optimizer_on_cpu = true,
+                   .expandable_segments = true};
+  plan.question =
+      PlannedQuestion{"a \"file\".json",
+                      {{"gpu_memory", {"8GiB"}}, {"deterministic", {}}, {"set", {"a=1", "b=2"}}}};
   plan.offload.push_back(
       {.saved = {{"conv1#0", DataType::float32, {batch_symbol, Affine(3, 2), 7, Affine(-5, 1)}},
                  {"conv2#1", DataType::bfloat16, {}}},
@@ -74,6 +78,12 @@ TEST_CASE("a plan for PyTorch is read back as it was written") {
   empty.batch = 1;
   CHECK(read(write_pytorch_plan(empty)).value() == empty);
   CHECK_FALSE(is_pytorch_plan("stowage_plan: 2\n"));
+  CHECK(text.find(R"("question": {"model": "a \"file\".json", "settings": )"
+                  R"({"deterministic": [], "gpu_memory": ["8GiB"], "set": ["a=1","b=2"]}},)") !=
+        std::string::npos);
+  CHECK(text.find("\"allocator\": \"expandable_segments:True\",\n") != std::string::npos);
+  CHECK(allocator_variable(plan) == "PYTORCH_ALLOC_CONF");
+  CHECK(allocator_variable({.pytorch = "2.8"}) == "PYTORCH_CUDA_ALLOC_CONF");
 }
 
 TEST_CASE("what is no plan for PyTorch is refused with its place") {
@@ -92,6 +102,15 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
         "a dimension is a number, \"batch\" or as \"2*batch+1\"");
   CHECK(refusal("\"gradients_in_flight\": 2", "\"gradients_in_flight\": 3") ==
         "'gradients_in_flight' must be an integer from 2 to 2, not the number 3");
+  CHECK(refusal("\"expandable_segments:True\"", "\"max_split_size_mb:64\"") ==
+        "'allocator' is \"expandable_segments:True\", where it stands");
+  CHECK(refusal("[\"8GiB\"]", "\"8GiB\"") ==
+        "a setting's values must be a list, not a text");
+  CHECK(refusal("[16, 400]", "[-17, 1]") ==
+        "a storage has no -9 bytes, as it would at a batch of 8");
+  CHECK(refusal("[16, 400]", "[0, 1152921504606846976]") ==
+        "a storage has no 9223372036854775808 bytes, as it would at a batch of 8");
+  CHECK(refusal("0.125", "-0.125") == "'step_seconds' is no time");
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

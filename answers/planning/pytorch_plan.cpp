@@ -72,17 +72,14 @@ std::optional<EnoughMemory> enough_memory(PytorchRequest request, Bytes missing,
     card.cuda_total = round_up(card.cuda_total + missing, asked_unit_of_card);
     request.plan.available = allocator_limit(*request.plan.document.graph, card, request.process);
     request.plan.budget = request.plan.available;
-    missing = Bytes();
-    const auto found = make_pytorch_plans(request, workspaces, options);
-    if (!found) {
-      if (missing <= Bytes()) break;
-      continue;
-    }
-    for (const PytorchProposal& proposal : *found) {
-      if (may_be_taken(request.plan.host, proposal))
-        return EnoughMemory{card.cuda_total, proposal.name};
-    }
     missing = Bytes(card.cuda_total.count() / parts_of_card);
+    const auto found = make_pytorch_plans(request, workspaces, options);
+    if (!found) continue;
+    for (const PytorchProposal& proposal : *found) {
+      if (may_be_taken(request.plan.host, proposal)) {
+        return EnoughMemory{card.cuda_total, proposal.name};
+      }
+    }
   }
   return std::nullopt;
 }

@@ -66,17 +66,19 @@ class PytorchSearch {
       add("as-is", {.step = whole_}, {}, std::nullopt, std::move(report));
       return std::move(proposals_);
     }
-    least_missing_ = Bytes() - report.headroom;
+    least_missing_ = least_missing_unchanged_ = Bytes() - report.headroom;
     regions_ = module_regions(whole_, rates_);
     std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
       return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
     });
-    search_everything();
+    search_shares();
+    search_parts();
+    search_host_updates();
     search_expandable();
-    if (proposals_.empty()) {
-      if (options_.missing) options_.missing(least_missing_);
-      return failure(nothing_fits());
+    if (options_.missing && std::ranges::all_of(proposals_, &PytorchProposal::changes_training)) {
+      options_.missing(least_missing_unchanged_);
     }
+    if (proposals_.empty()) return failure(nothing_fits());
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
       return std::tuple(proposal.changes_training, proposal.plan.totals.step_seconds);
     });
@@ -116,30 +118,26 @@ class PytorchSearch {
                                 tried.size() > 1 ? ", alone and together" : "")};
   }
 
-  void search_everything() {
-    search_shares();
-    search_parts();
-    search_host_updates();
-  }
-
   /// With expandable segments, where fragments of the usual ones make a proposal move clearly more
-  /// than its bound, or where nothing fits. Kept are the proposals that gain by it.
+  /// than its bound, or where nothing fits in one micro-batch. Kept are the proposals that gain by
+  /// it.
   void search_expandable() {
-    const bool none = proposals_.empty();
+    const std::vector<PytorchProposal> usual = proposals_;
+    const auto is_whole = [](const PytorchProposal& one) { return one.plan.micro_batches == 1; };
     const bool can_expand = !request_.process.allocator.expandable_segments &&
                             request_.process.stack.pytorch >= first_expandable_segments;
-    if (is_cancelled() || !can_expand) return;
-    if (!none && std::ranges::none_of(proposals_, moves_too_much)) return;
+    const bool may_gain =
+        std::ranges::none_of(usual, is_whole) || std::ranges::any_of(usual, moves_too_much);
+    if (is_cancelled() || !can_expand || !may_gain) return;
     request_.process.allocator.expandable_segments = true;
     if (try_as_it_is("as-is", {.step = whole_})) return;
-    if (none) return search_everything();
-    const std::vector<PytorchProposal> usual = proposals_;
     search_shares();
+    if (usual.empty()) search_parts();
     search_host_updates();
     std::erase_if(proposals_, [&](const PytorchProposal& proposal) {
       return proposal.plan.expandable_segments &&
              std::ranges::any_of(usual, [&](const PytorchProposal& other) {
-               return other.plan.micro_batches == 1 && is_no_worse(other, proposal);
+               return is_whole(other) && is_no_worse(other, proposal);
              });
     });
   }
@@ -191,9 +189,7 @@ class PytorchSearch {
       add(name, of, search.found->decisions, search.bounds, std::move(search.found->report));
       return true;
     }
-    if (search.least_missing > Bytes()) {
-      least_missing_ = std::min(least_missing_, search.least_missing);
-    }
+    if (search.least_missing > Bytes()) note_missing(search.least_missing, of);
     return false;
   }
 
@@ -239,9 +235,15 @@ class PytorchSearch {
     return of && try_as_it_is(fmt::format("micro-batch-{}{}", parts, ending), *of);
   }
 
-  void note_missing(const CheckReport& report) {
-    if (report.fits) return;  // it lacks the margin alone
-    least_missing_ = std::min(least_missing_, Bytes() - report.headroom);
+  void note_missing(Bytes missing, const HookedCase& of) {
+    least_missing_ = std::min(least_missing_, missing);
+    if (!changes_training(of)) {
+      least_missing_unchanged_ = std::min(least_missing_unchanged_, missing);
+    }
+  }
+
+  static bool changes_training(const HookedCase& of) {
+    return of.micro_batches > 1 && changes_training_in_parts(*of.step.graph);
   }
 
   bool try_as_it_is(const std::string& name, const HookedCase& of) {
@@ -251,7 +253,8 @@ class PytorchSearch {
       add(name, of, {}, std::nullopt, *std::move(report));
       return true;
     }
-    note_missing(*report);
+    // Else it lacks the margin alone.
+    if (!report->fits) note_missing(Bytes() - report->headroom, of);
     return false;
   }
 
@@ -279,7 +282,7 @@ class PytorchSearch {
       totals.step_lower_bound_seconds = bounds->step_lower_bound_seconds;
     }
     PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
-    if (of.micro_batches > 1 && changes_training_in_parts(*of.step.graph)) {
+    if (changes_training(of)) {
       proposal.changes_training = true;
       proposal.remarks.push_back(fmt::format(
           "changes the training, so it is not recommended: batch_norm takes its statistics from "
@@ -366,7 +369,8 @@ class PytorchSearch {
   SizedStep whole_;
   std::vector<ModuleRegion> regions_;  // those that save most for their time first
   Bytes available_;                    // of the card; proposals leave a margin of it
-  Bytes least_missing_;
+  Bytes least_missing_,
+      least_missing_unchanged_;  // the second: of what leaves the training as it is
   bool tried_parts_ = false, tried_host_updates_ = false;
   std::vector<PytorchProposal> proposals_;
 };

@@ -43,7 +43,7 @@ struct PytorchProposal {
 /// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training
 /// as it is first, then the shortest step first. Errors: the step is no training step of PyTorch's
 /// kernels in one micro-batch; it cannot be sized; none of these fits: then the message says how
-/// far the best one got and what was tried, and `options.missing` is called.
+/// far the best one got and what was tried.
 [[nodiscard]] Result<std::vector<PytorchProposal>> make_pytorch_plans(
     const PytorchRequest& request, WorkspaceSource& workspaces,
     const ProposalOptions& options = {});

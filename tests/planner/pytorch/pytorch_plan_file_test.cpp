@@ -104,8 +104,7 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
         "'gradients_in_flight' must be an integer from 2 to 2, not the number 3");
   CHECK(refusal("\"expandable_segments:True\"", "\"max_split_size_mb:64\"") ==
         "'allocator' is \"expandable_segments:True\", where it stands");
-  CHECK(refusal("[\"8GiB\"]", "\"8GiB\"") ==
-        "a setting's values must be a list, not a text");
+  CHECK(refusal("[\"8GiB\"]", "\"8GiB\"") == "a setting's values must be a list, not a text");
   CHECK(refusal("[16, 400]", "[-17, 1]") ==
         "a storage has no -9 bytes, as it would at a batch of 8");
   CHECK(refusal("[16, 400]", "[0, 1152921504606846976]") ==

@@ -105,17 +105,30 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    std::vector<std::string_view> tried{"saved tensors on the host"};
-    if (!regions_.empty()) tried.emplace_back("modules that run again");
-    if (tried_parts_) tried.emplace_back("micro-batches");
-    if (tried_host_updates_) tried.emplace_back("updates on the CPU");
-    if (request_.process.allocator.expandable_segments) {
-      tried.emplace_back("expandable segments of the allocator");
-    }
     return {.message = fmt::format("{} has no room for the step: {} are missing at best",
                                    request_.plan.card.name, format_bytes(least_missing_)),
-            .hint = fmt::format("tried were {}{}", fmt::join(tried, ", "),
-                                tried.size() > 1 ? ", alone and together" : "")};
+            .hint = fmt::format("tried were {}", fmt::join(tried(), "; "))};
+  }
+
+  /// What was tried where nothing fits.
+  [[nodiscard]] std::vector<std::string> tried() const {
+    const bool has_modules = !regions_.empty();
+    std::vector<std::string> ways{
+        fmt::format("saved tensors on the host{}",
+                    has_modules ? " with none to all of the modules run again" : "")};
+    if (tried_parts_) {
+      ways.push_back(fmt::format("micro-batches{}",
+                                 has_modules ? " with none or all of the modules run again" : ""));
+    }
+    if (tried_host_updates_) {
+      ways.push_back(fmt::format("updates on the CPU with saved tensors on the host{}",
+                                 has_modules ? " or modules run again" : ""));
+    }
+    if (request_.process.allocator.expandable_segments &&
+        !asked_.process.allocator.expandable_segments) {
+      ways.emplace_back("all of this with expandable segments of the allocator");
+    }
+    return ways;
   }
 
   /// With expandable segments, where fragments of the usual ones make a proposal move clearly more

@@ -167,8 +167,9 @@ TEST_CASE("a card that holds no part of the step is told what is missing") {
   CHECK(why.message.find(" has no room for the step: ") != std::string::npos);
   CHECK(why.message.ends_with(" are missing at best"));
   CHECK(why.hint ==
-        "tried were saved tensors on the host, modules that run again, updates on the CPU, "
-        "expandable segments of the allocator, alone and together");
+        "tried were saved tensors on the host with none to all of the modules run again; updates "
+        "on the CPU with saved tensors on the host or modules run again; all of this with "
+        "expandable segments of the allocator");
 }
 
 TEST_CASE("what a refused step lacks is enough beside the card, and a found plan is told of") {

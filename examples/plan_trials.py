@@ -47,6 +47,8 @@ def settled(parser: argparse.ArgumentParser, options: argparse.Namespace) -> sto
     options.batch = options.batch or (plan.batch if plan is not None else None) or 8
     options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
     options.micro_batches = plan.micro_batches if plan is not None else 1
+    if plan is not None and plan.allocator:
+        print(f"the plan is made for PYTORCH_ALLOC_CONF={plan.allocator}")
     return plan
 
 

@@ -54,15 +54,7 @@ class AxolotlWriter {
   }
 
   void add_checkpoints() {
-    const bool by_fsdp = step_.parallel().fsdp.on && fsdp_checkpoints(step_);
-    const bool on = step_.checkpoints_blocks && !by_fsdp;
-    tree_.add("gradient_checkpointing", on);
-    if (on) {
-      SettingsTree arguments;
-      arguments.add("use_reentrant", false);
-      tree_.add("gradient_checkpointing_kwargs", std::move(arguments));
-    }
-    if (on || by_fsdp) say({"checkpoint"});
+    if (add_checkpoints_of_trainer(step_, tree_)) say({"checkpoint"});
     if (step_.fine_tuning.offload) {
       tree_.add("activation_offloading", true);
       say({"offload_activations"});

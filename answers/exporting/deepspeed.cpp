@@ -166,6 +166,9 @@ std::vector<std::string> deepspeed_uncounted(const EngineStep& step) {
     lines.emplace_back("what stage 3 prefetches beyond stage3_max_live_parameters");
   }
   if (parallel.zero > 0) lines.emplace_back("what DeepSpeed takes before the first step");
+  if (parallel.zero > 0 && !parallel.is_parallel()) {
+    lines.emplace_back("what NCCL takes for a group of one GPU, which DeepSpeed opens too");
+  }
   return lines;
 }
 

@@ -11,6 +11,7 @@
 #include "answers/question/question_error.hpp"
 #include "answers/subject/fsdp_text.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
 
@@ -125,7 +126,10 @@ class Statements {
     add_if(question.given.tf32, "tf32", convolutions.tf32 ? "on" : "off");
     add_if(convolutions.deterministic, "deterministic");
     add_if(convolutions.benchmark, "cudnn_benchmark");
-    add_if(question.process.allocator.has_value(), "alloc_conf");
+    const auto& allocator = question.process.allocator;
+    const bool only_expands = allocator == AllocatorSettings{.expandable_segments = true};
+    add_if(allocator.has_value(), "alloc_conf",
+           only_expands ? std::string(expandable_conf) : std::string());
     for (const auto& [name, value] : question.model.options.arguments) {
       if (name == "packing") {
         add("packing", "");
@@ -184,6 +188,11 @@ EngineStep engine_step(const StepQuestion& question, const AskedStep& asked, std
   statements.of_question(question, step.lowering);
   step.stated = std::move(statements).taken();
   return step;
+}
+
+void add_rerun_blocks(EngineStep& step) {
+  step.checkpoints_blocks = true;
+  step.stated.push_back({"checkpoint", "all"});
 }
 
 std::string named(const StatedSetting& setting) {

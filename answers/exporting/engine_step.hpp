@@ -50,6 +50,9 @@ struct EngineStep {
 [[nodiscard]] EngineStep engine_step(const StepQuestion& question, const AskedStep& asked,
                                      std::int64_t batch);
 
+/// All blocks of a step's file run again, which its question cannot say.
+void add_rerun_blocks(EngineStep& step);
+
 struct EngineFile {
   std::string body;                    ///< without a comment on its head
   std::vector<std::string> head = {};  ///< lines of that comment that only this format has

@@ -147,18 +147,24 @@ Result<StepSetup> set_up_export(CheckQuestion& check, ExportForm form) {
   return set_up_check(check);
 }
 
-/// The configuration of a step that is set up; `remarks`: in front of the file's own.
-Result<ExportAnswer> export_setup(const ExportQuestion& question, const CheckQuestion& check,
-                                  const StepSetup& setup, std::vector<std::string> remarks) {
+/// The configuration of a step that is set up.
+Result<ExportAnswer> export_setup(const ExportQuestion& question, const PlannedStep& planned) {
+  const auto& [check, setup, reruns_blocks, unexpressed] = planned;
   if (auto served = check_training(row_of(question.form), setup); !served) {
     return tl::unexpected(std::move(served.error()));
   }
   auto sizes = answer(check, setup);
   if (!sizes) return tl::unexpected(std::move(sizes.error()));
-  const EngineStep step = engine_step(check.step, setup.step, sizes->batch);
+  EngineStep step = engine_step(check.step, setup.step, sizes->batch);
+  if (reruns_blocks) add_rerun_blocks(step);
   auto file = write_engine_file(question.form, step);
   if (!file) return tl::unexpected(std::move(file.error()));
   file->unsaid = unsaid_settings(step, *file);
+  std::vector<std::string> remarks;
+  for (const std::string& line : unexpressed) {
+    remarks.push_back(fmt::format("of the plan it cannot say {}{}", line,
+                                  question.plan ? "; stowage.apply carries it out" : ""));
+  }
   file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
   const std::vector<std::string> own_head = file->head;
   ExportAnswer found = with_file(question, *std::move(file));
@@ -176,9 +182,9 @@ Result<ExportAnswer> export_step(const ExportQuestion& question) {
         question_error("llama.cpp serves: how long is a context?", "`context_length` N says it"));
   }
   CheckQuestion check{.step = question.step, .card = *question.card, .batch = question.batch};
-  const auto setup = set_up_export(check, question.form);
-  if (!setup) return tl::unexpected(setup.error());
-  return export_setup(question, check, *setup, {});
+  auto setup = set_up_export(check, question.form);
+  if (!setup) return tl::unexpected(std::move(setup.error()));
+  return export_setup(question, {.question = std::move(check), .setup = *std::move(setup)});
 }
 
 Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const Plan& plan) {
@@ -189,44 +195,31 @@ Result<ExportAnswer> export_planned_step(const ExportQuestion& question, const P
       question.form == ExportForm::trl || question.form == ExportForm::axolotl;
   const auto planned = set_up_planned_step(plan, moves_activations);
   if (!planned) return tl::unexpected(planned.error());
-  std::vector<std::string> remarks;
-  for (const std::string& line : unexpressed_decisions(plan, moves_activations)) {
-    remarks.push_back("of the plan it cannot say " + line);
-  }
-  return export_setup(question, planned->question, planned->setup, std::move(remarks));
+  return export_setup(question, *planned);
 }
 
-/// A plan for PyTorch, which holds no model: its file is written, and said to be unsized.
-Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question, SourceTextPtr source) {
+/// Errors: also a form that plans for PyTorch are not exported to; a plan whose model is not named.
+Result<ExportAnswer> export_pytorch_plan(const ExportQuestion& question) {
   const ExportFormRow& row = row_of(question.form);
-  if (!row.of_plan || !row.is_sized) {
+  const NamedPytorchPlan& named = *question.plan;
+  const auto refused = [&](std::string message, std::string hint) {
     return failure(Diagnostic{
-        .message = fmt::format("a plan for PyTorch is not exported to {}", row.name),
-        .span = {.source = std::move(source)},
-        .hint = "stowage.apply carries it out; the forms of engines that train take its settings"});
+        .message = std::move(message), .span = {.source = named.source}, .hint = std::move(hint)});
+  };
+  if (!takes_pytorch_plans(row)) {
+    return refused(
+        fmt::format("a plan for PyTorch is not exported to {}", row.name),
+        "stowage.apply carries it out; the forms of engines that train take its settings");
   }
-  const auto plan = read_pytorch_plan(std::move(source));
-  if (!plan) return tl::unexpected(plan.error());
-  const auto step = engine_step(*plan);
-  if (!step) return tl::unexpected(step.error());
-  auto file = write_engine_file(question.form, *step);
-  if (!file) return tl::unexpected(std::move(file.error()));
-  file->unsaid = unsaid_settings(*step, *file);
-  std::vector<std::string> remarks;
-  for (const std::string& line : unexpressed_decisions(*plan)) {
-    remarks.push_back(
-        fmt::format("of the plan it cannot say {}; stowage.apply carries it out", line));
+  if (!named.plan.question || !question.card) {
+    return refused(
+        "the plan does not say of which file or model it was made, so that nothing can be sized",
+        "stowage plan writes that into a plan of a file or of a model that is named");
   }
-  file->remarks.insert(file->remarks.begin(), remarks.begin(), remarks.end());
-  file->uncounted.insert(
-      file->uncounted.begin(),
-      "what this configuration takes: the plan holds no model, and an export of the "
-      "model itself counts it");
-  ExportAnswer found = with_file(question, *std::move(file));
-  found.of_plan = true;
-  Card card;
-  card.name = plan->card.empty() ? "no card" : plan->card;
-  add_head(question, plan->model, card, found);
+  const auto planned = set_up_hooked_step(question);
+  if (!planned) return tl::unexpected(planned.error());
+  auto found = export_setup(question, *planned);
+  if (found) found->of_plan = true;
   return found;
 }
 
@@ -335,13 +328,18 @@ std::string whole_text(const ExportAnswer& answer) {
 }
 
 Result<ExportAnswer> answer(const ExportQuestion& question) {
+  if (question.plan) return export_pytorch_plan(question);
   auto source = source_of_plan(question);
   if (!source) return tl::unexpected(std::move(source.error()));
   if (*source && stowage_file((*source)->text) == StowageFile::plan) {
     return export_plan(question, *std::move(source));
   }
   if (*source && stowage_file((*source)->text) == StowageFile::pytorch_plan) {
-    return export_pytorch_plan(question, *std::move(source));
+    auto plan = read_pytorch_plan(*source);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    ExportQuestion named{.form = question.form,
+                         .plan = NamedPytorchPlan{*std::move(source), *std::move(plan)}};
+    return export_pytorch_plan(named);
   }
   const ExportFormRow& row = row_of(question.form);
   if (!row.of_model) {

@@ -19,6 +19,7 @@
 #include "answers/sizing/check.hpp"
 #include "answers/sizing/serving.hpp"
 #include "estimator/base/diagnostic.hpp"
+#include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
 
@@ -52,10 +53,17 @@ struct ExportFormRow {
 [[nodiscard]] const ExportFormRow& row_of(ExportForm form);
 [[nodiscard]] const ExportFormRow* find_export_form(std::string_view name);  ///< null: unknown
 
+/// A plan for PyTorch and the text that it was read from.
+struct NamedPytorchPlan {
+  SourceTextPtr source;
+  PytorchPlan plan;
+};
+
 struct ExportQuestion {
   ExportForm form = ExportForm::dot;
-  StepQuestion step;                 ///< its model's source may also be a plan's file
-  std::optional<CardQuestion> card;  ///< of a form that is sized
+  StepQuestion step;                     ///< its model's source may also be a plan's file
+  std::optional<NamedPytorchPlan> plan;  ///< `step` and `card` are those that it was made of
+  std::optional<CardQuestion> card;      ///< of a form that is sized
   std::optional<std::int64_t> batch;
   std::optional<ServingSettings> serving;
   std::string written_by;  ///< the program: "stowage 0.1.0"

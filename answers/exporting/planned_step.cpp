@@ -35,6 +35,35 @@ std::optional<std::string> optimizer_name(const OptimizerSettings& settings) {
   return std::nullopt;
 }
 
+/// What of the plan a program of settings cannot carry out, a line each.
+std::vector<std::string> unexpressed_decisions(const Plan& plan, bool moves_activations) {
+  std::vector<std::string> lines;
+  std::size_t copies = 0;
+  Bytes moved;
+  for (const Transfer& transfer : plan.transfers) {
+    if (moves_activations && is_activation(plan, transfer)) continue;
+    ++copies;
+    moved += plan.bytes(transfer.storage);
+  }
+  if (copies > 0) {
+    lines.push_back(
+        fmt::format("{} copies of {} between the GPU and the host", copies, format_bytes(moved)));
+  }
+  if (moves_activations && has_moved_activations(plan)) {
+    lines.emplace_back(
+        "which saved tensors leave the GPU, and when: `offload_activations` moves all of them");
+  }
+  const auto on_cpu = std::ranges::count_if(
+      plan.nodes, [&](const PlannedNode& node) { return device_of(plan, node) == Device::cpu; });
+  if (on_cpu > 0) lines.push_back(fmt::format("{} kernels on the CPU", on_cpu));
+  const LoweringSettings& settings = plan.step.graph->settings;
+  if (!settings.recomputed.empty()) {
+    lines.push_back(fmt::format("{} values that backward makes again", settings.recomputed.size()));
+  }
+  if (!settings.order.empty()) lines.emplace_back("the order of the kernels");
+  return lines;
+}
+
 }  // namespace
 
 Result<PlannedStep> set_up_planned_step(const Plan& plan, bool moves_activations) {
@@ -68,35 +97,9 @@ Result<PlannedStep> set_up_planned_step(const Plan& plan, bool moves_activations
   auto setup = set_up_step(source, step, {.card = plan.inputs.card}, {});
   if (!setup) return tl::unexpected(std::move(setup.error()));
   CheckQuestion question{.step = std::move(step), .batch = plan.step.batch};
-  return PlannedStep{std::move(question), *std::move(setup)};
-}
-
-std::vector<std::string> unexpressed_decisions(const Plan& plan, bool moves_activations) {
-  std::vector<std::string> lines;
-  std::size_t copies = 0;
-  Bytes moved;
-  for (const Transfer& transfer : plan.transfers) {
-    if (moves_activations && is_activation(plan, transfer)) continue;
-    ++copies;
-    moved += plan.bytes(transfer.storage);
-  }
-  if (copies > 0) {
-    lines.push_back(
-        fmt::format("{} copies of {} between the GPU and the host", copies, format_bytes(moved)));
-  }
-  if (moves_activations && has_moved_activations(plan)) {
-    lines.emplace_back(
-        "which saved tensors leave the GPU, and when: `offload_activations` moves all of them");
-  }
-  const auto on_cpu = std::ranges::count_if(
-      plan.nodes, [&](const PlannedNode& node) { return device_of(plan, node) == Device::cpu; });
-  if (on_cpu > 0) lines.push_back(fmt::format("{} kernels on the CPU", on_cpu));
-  const LoweringSettings& settings = plan.step.graph->settings;
-  if (!settings.recomputed.empty()) {
-    lines.push_back(fmt::format("{} values that backward makes again", settings.recomputed.size()));
-  }
-  if (!settings.order.empty()) lines.emplace_back("the order of the kernels");
-  return lines;
+  return PlannedStep{.question = std::move(question),
+                     .setup = *std::move(setup),
+                     .unexpressed = unexpressed_decisions(plan, moves_activations)};
 }
 
 }  // namespace stowage

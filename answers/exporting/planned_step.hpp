@@ -14,15 +14,14 @@ namespace stowage {
 struct PlannedStep {
   CheckQuestion question;  ///< its card's name is not looked up: `setup` has the plan's own card
   StepSetup setup;
+  bool reruns_blocks = false;  ///< all of them, of a step's file, whose question cannot say it
+  std::vector<std::string>
+      unexpressed;  ///< what of the plan the program cannot carry out, a line each
 };
 
 /// `moves_activations`: the program has a setting that keeps saved tensors on the host; it is asked
 /// for where the plan moves activations. Errors: the plan holds no description; its optimizer has
 /// no name; set_up_step's.
 [[nodiscard]] Result<PlannedStep> set_up_planned_step(const Plan& plan, bool moves_activations);
-
-/// What of the plan a program of settings cannot carry out, a line each.
-[[nodiscard]] std::vector<std::string> unexpressed_decisions(const Plan& plan,
-                                                             bool moves_activations);
 
 }  // namespace stowage

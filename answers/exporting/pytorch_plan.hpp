@@ -1,23 +1,30 @@
-// A plan for PyTorch as far as a configuration of another program can say it: the batch, the
-// precision, the optimizer; and which of its decisions it cannot.
+// A plan for PyTorch as another program runs its step: what the plan was made of is asked for
+// again, with those of its decisions that the program has keys for, so that it can be sized.
 //
-// Such a plan names its step by a hash and holds no model, so that nothing is sized here.
+//   checkpointed modules   all blocks run again, since no program takes a list of them
+//   updates on the CPU     DeepSpeed's ZeRO 2 with the optimizer offloaded; FSDP's offload;
+//   Megatron's micro-batches          gradients accumulate saved tensors          TRL and axolotl
+//   keep all of a description's on the host; nobody some
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "answers/exporting/engine_step.hpp"
+#include "answers/exporting/export.hpp"
+#include "answers/exporting/planned_step.hpp"
 #include "estimator/base/diagnostic.hpp"
-#include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
 
-/// The step as a configuration says it: a micro-batch, accumulated. Errors: an inference; a
-/// precision or an optimizer that is not known.
-[[nodiscard]] Result<EngineStep> engine_step(const PytorchPlan& plan);
+/// Whether plans for PyTorch are exported to the form.
+[[nodiscard]] bool takes_pytorch_plans(const ExportFormRow& row);
 
-/// What of the plan a configuration cannot say, a line each.
-[[nodiscard]] std::vector<std::string> unexpressed_decisions(const PytorchPlan& plan);
+/// The plan for PyTorch that lies at `path`; none: another file lies there, or none. Errors: those
+/// of its reader.
+[[nodiscard]] Result<std::optional<NamedPytorchPlan>> find_pytorch_plan(const std::string& path);
+
+/// The step of `question.plan`. Errors: set_up_check's of what the plan was made of; that is
+/// another step by now; FSDP of a step's file.
+[[nodiscard]] Result<PlannedStep> set_up_hooked_step(const ExportQuestion& question);
 
 }  // namespace stowage

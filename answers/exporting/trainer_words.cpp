@@ -104,6 +104,18 @@ SettingsTree fsdp_tree(const EngineStep& step, const FsdpWords& words) {
   return tree;
 }
 
+bool add_checkpoints_of_trainer(const EngineStep& step, SettingsTree& tree) {
+  const bool by_fsdp = step.parallel().fsdp.on && fsdp_checkpoints(step);
+  const bool on = step.checkpoints_blocks && !by_fsdp;
+  tree.add("gradient_checkpointing", on);
+  if (on) {
+    SettingsTree arguments;
+    arguments.add("use_reentrant", false);
+    tree.add("gradient_checkpointing_kwargs", std::move(arguments));
+  }
+  return on || by_fsdp;
+}
+
 std::vector<std::string> fsdp_remarks(const EngineStep& step) {
   const FullyShard& fsdp = step.parallel().fsdp;
   std::vector<std::string> lines;

@@ -40,6 +40,9 @@ struct FsdpWords {
 [[nodiscard]] SettingsTree fsdp_tree(const EngineStep& step, const FsdpWords& words);
 /// Whether those settings say the step's checkpoints.
 [[nodiscard]] bool fsdp_checkpoints(const EngineStep& step);
+/// The Trainer's gradient_checkpointing, which is off where FSDP's own key says it. Whether either
+/// says the step's checkpoints.
+[[nodiscard]] bool add_checkpoints_of_trainer(const EngineStep& step, SettingsTree& tree);
 /// What of FSDP's settings accelerate has no word for.
 [[nodiscard]] std::vector<std::string> fsdp_remarks(const EngineStep& step);
 /// What accelerate's FSDP does otherwise than is counted.

@@ -56,15 +56,7 @@ class TrlWriter {
   }
 
   void add_checkpoints() {
-    const bool by_fsdp = step_.parallel().fsdp.on && fsdp_checkpoints(step_);
-    const bool on = step_.checkpoints_blocks && !by_fsdp;
-    tree_.add("gradient_checkpointing", on);
-    if (on) {
-      SettingsTree arguments;
-      arguments.add("use_reentrant", false);
-      tree_.add("gradient_checkpointing_kwargs", std::move(arguments));
-    }
-    if (on || by_fsdp) say({"checkpoint"});
+    if (add_checkpoints_of_trainer(step_, tree_)) say({"checkpoint"});
     tree_.add("activation_offloading", step_.fine_tuning.offload.has_value());
     if (!step_.fine_tuning.offload) return;
     say({"offload_activations"});

@@ -127,7 +127,12 @@ std::optional<Diagnostic> unplanned_runtime(const StepQuestion& question, Runtim
 /// A plan moves the tensors of one GPU, and knows no other's.
 std::optional<Diagnostic> sharded_step(const StepGraph& step) {
   const DataParallel& parallel = step.settings.parallel;
-  if (!parallel.fsdp.on && !parallel.shares_state()) return std::nullopt;
+  if (!parallel.fsdp.on && !parallel.runs_zero()) return std::nullopt;
+  if (!parallel.is_parallel() && !parallel.fsdp.on) {
+    return question_error(
+        "a plan decides what lies on the host, and of this step ZeRO does",
+        "stowage check sizes it; lowered without `offload` and `zero` it is planned");
+  }
   return question_error(
       fmt::format("a plan is of a step on one GPU, and this one is sharded among {} by {}",
                   parallel.gpus, parallel.fsdp.on ? "FSDP" : "ZeRO"),

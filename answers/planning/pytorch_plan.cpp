@@ -18,6 +18,12 @@ namespace stowage {
 
 namespace {
 
+// The totals of larger cards, and how many are asked about.
+constexpr Bytes asked_unit_of_card = 64_MiB;
+constexpr int most_larger_cards = 6;
+// So much more is asked for where nothing is missing, and yet no proposal may be taken unasked.
+constexpr std::int64_t parts_of_card = 8;
+
 bool may_be_taken(const Host& host, const PytorchProposal& proposal) {
   return !proposal.changes_training && proposal.plan.totals.pinned <= host.pinned_limit;
 }
@@ -56,6 +62,28 @@ std::optional<WithEveryMeans> every_means_of(PlanRequest request, WorkspaceSourc
   return WithEveryMeans{best->totals.step_seconds, best->totals.arena};
 }
 
+/// Asks about cards that have what is missing besides, until a proposal fits.
+std::optional<EnoughMemory> enough_memory(PytorchRequest request, Bytes missing,
+                                          WorkspaceSource& workspaces, ProposalOptions options) {
+  options.has_plan = {};
+  options.missing = [&](Bytes still) { missing = still; };
+  Card& card = request.plan.card;
+  for (int i = 0; i < most_larger_cards; ++i) {
+    card.cuda_total = round_up(card.cuda_total + missing, asked_unit_of_card);
+    request.plan.available = allocator_limit(*request.plan.document.graph, card, request.process);
+    request.plan.budget = request.plan.available;
+    missing = Bytes(card.cuda_total.count() / parts_of_card);
+    const auto found = make_pytorch_plans(request, workspaces, options);
+    if (!found) continue;
+    for (const PytorchProposal& proposal : *found) {
+      if (may_be_taken(request.plan.host, proposal)) {
+        return EnoughMemory{card.cuda_total, proposal.name};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<PytorchAnswer> answer_for_pytorch(const PlanQuestion& question, const PlanWatch& watch) {
@@ -68,21 +96,33 @@ Result<PytorchAnswer> answer_for_pytorch(const PlanQuestion& question, const Pla
   const Workspaces workspaces =
       Workspaces::as_asked(question.step, request.plan.card, request.process.runtime);
   PytorchAnswer found{.notes = std::move(prepared->notes)};
-  const ProposalOptions options{.effort = question.effort, .cancelled = watch.is_cancelled};
+  Bytes missing;
+  ProposalOptions options{.effort = question.effort, .cancelled = watch.is_cancelled};
+  bool is_too_small = false;
+  options.missing = [&](Bytes lacked) {
+    missing = lacked;
+    is_too_small = true;
+  };
+  options.has_plan = [&] {
+    if (watch.reached) watch.reached(PlanStage::improving);
+  };
   auto proposals = make_pytorch_plans(request, workspaces.source(), options);
-  found.was_interrupted = watch.is_cancelled && watch.is_cancelled();
   append_notes(found.notes, workspaces.notes());
+  if (!proposals && !is_too_small) return tl::unexpected(std::move(proposals.error()));
   if (!proposals) {
     found.why_none = std::move(proposals.error());
+    found.enough = enough_memory(request, missing, workspaces.source(), options);
   } else {
     found.proposals = *std::move(proposals);
     const auto chosen = chosen_of(question, request.plan.host, found.proposals);
     if (!chosen) return tl::unexpected(chosen.error());
     found.chosen = *chosen;
-    if (!found.proposals.front().plan.changes_nothing() && !found.was_interrupted) {
+    const bool is_over = watch.is_cancelled && watch.is_cancelled();
+    if (!found.proposals.front().plan.changes_nothing() && !is_over) {
       found.every_means = every_means_of(request.plan, workspaces.source(), options);
     }
   }
+  found.was_interrupted = watch.is_cancelled && watch.is_cancelled();
   found.request = std::move(request.plan);
   return found;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "answers/planning/plan.hpp"
@@ -19,12 +20,20 @@ struct WithEveryMeans {
   Bytes arena;
 };
 
+/// A card that one of the proposals fits, where none fits the one that was asked for. Not the
+/// smallest such: what was missing is added until it does.
+struct EnoughMemory {
+  Bytes card_total;
+  std::string plan;  ///< "offload"
+};
+
 struct PytorchAnswer {
   PlanRequest request;                        ///< the step, the card, the host
   std::vector<PytorchProposal> proposals;     ///< the shortest step first
   std::optional<std::size_t> chosen;          ///< none: no proposal may be taken unasked
   std::optional<WithEveryMeans> every_means;  ///< none: nothing is to be done, or there is none
   Diagnostics why_none;
+  std::optional<EnoughMemory> enough;  ///< none: there are proposals, or no such card was found
   bool was_interrupted = false;
   Diagnostics notes;
 };
@@ -32,7 +41,7 @@ struct PytorchAnswer {
 /// Of the question's means and budgets none is looked at: the means are PyTorch's, the budget is
 /// the card's. Precondition: question.card. Errors: what the question names cannot be read or does
 /// not go together; a choice that names no plan; a step that is not PyTorch's. That nothing fits is
-/// an answer.
+/// an answer. `watch` is told once there is a first proposal.
 [[nodiscard]] Result<PytorchAnswer> answer_for_pytorch(const PlanQuestion& question,
                                                        const PlanWatch& watch = {});
 

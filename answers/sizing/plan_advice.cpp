@@ -25,9 +25,9 @@ bool can_be_planned(const StepQuestion& question, const StepSetup& setup, Runtim
 /// Whether planning is for steps of other kinds: of several GPUs or replicas, or in micro-batches.
 bool is_never_planned(const AskedStep& step) {
   const LoweringSettings& made_for = step.document.graph->settings;
-  return made_for.parallel.is_parallel() || made_for.parallel.fsdp.on ||
-         step.document.accumulation > 1 || made_for.micro_batches > 1 ||
-         replica_count(step.settings) > 1;
+  return made_for.parallel.is_parallel() || made_for.parallel.runs_zero() ||
+         made_for.parallel.fsdp.on || step.document.accumulation > 1 ||
+         made_for.micro_batches > 1 || replica_count(step.settings) > 1;
 }
 
 }  // namespace

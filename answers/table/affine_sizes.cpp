@@ -66,7 +66,8 @@ std::optional<AffineBytes> through(const AtPoints<std::int64_t>& values,
 
 bool may_be_affine(const SizedStep& step) {
   return std::ranges::none_of(step.graph->nodes, wants_workspace) &&
-         !step.graph->settings.parallel.is_parallel() && step.graph->host_buffers.empty();
+         !step.graph->settings.parallel.is_parallel() &&
+         !step.graph->settings.parallel.runs_zero() && step.graph->host_buffers.empty();
 }
 
 bool is_alike(const Storage& a, const Storage& b) {

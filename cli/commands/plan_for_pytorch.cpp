@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "answers/planning/pytorch_plan.hpp"
+#include "cli/options/planned_question.hpp"
 #include "cli/output/output_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/signals.hpp"
@@ -13,20 +14,32 @@
 
 namespace stowage {
 
+namespace {
+
+/// The plans, while the user sees how far it is and may interrupt.
+Result<PytorchAnswer> planned_for_pytorch(const PlanningRequest& request, Progress& progress) {
+  const StoppableSearch search;
+  const auto reached = [&](PlanStage) {
+    search.has_result();
+    progress.now("searching for better plans (Ctrl-C takes the best so far)");
+  };
+  return answer_for_pytorch(request.question, {.reached = reached, .is_cancelled = interrupted});
+}
+
+}  // namespace
+
 Result<RenderedAnswer> run_pytorch_planning(const PlanningRequest& request) {
   Progress progress("planning for PyTorch");
   auto file = open_output(request.output);
   if (!file) return tl::unexpected(std::move(file.error()));
-  auto found = [&] {
-    const StoppableSearch search;
-    return answer_for_pytorch(request.question, {.is_cancelled = interrupted});
-  }();
-  if (!found) return tl::unexpected(std::move(found.error()));
-  RenderedAnswer shown = rendered(*found);
-  if (!found->chosen) return shown;
+  const auto found = planned_for_pytorch(request, progress);
+  if (!found) return tl::unexpected(found.error());
+  RenderedAnswer shown = rendered(*found, request.typed);
+  if (!found->chosen || request.output.empty()) return shown;
   const PytorchProposal& chosen = found->proposals[*found->chosen];
-  if (request.output.empty()) return shown;
-  const std::string text = write_pytorch_plan(chosen.plan);
+  PytorchPlan plan = chosen.plan;
+  plan.question = asked_question(request.typed);
+  const std::string text = write_pytorch_plan(plan);
   if (request.output == "-") {
     shown.report.raw = text;
     return shown;
@@ -36,7 +49,7 @@ Result<RenderedAnswer> run_pytorch_planning(const PlanningRequest& request) {
   }
   shown.report.json.emplace_back("written", request.output);
   shown.report.say("'" + chosen.name + "' is written to " + request.output, Tone::good);
-  add_ways_out(chosen.plan, request.output, shown.report);
+  add_ways_out(plan, request.output, shown.report);
   return shown;
 }
 

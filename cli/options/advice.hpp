@@ -29,4 +29,9 @@ struct AdviceChanges {
 [[nodiscard]] std::string advice(const TypedWords& typed, std::string_view command,
                                  const AdviceChanges& changes = {});
 
+/// What `command` takes of the words about the model, the step and the card, by the settings'
+/// names: {"gpu_memory", {"8GiB"}}; no value of a flag.
+[[nodiscard]] std::map<std::string, std::vector<std::string>> asked_settings(
+    const TypedWords& typed, std::string_view command);
+
 }  // namespace stowage

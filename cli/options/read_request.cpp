@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <initializer_list>
 
+#include "answers/exporting/pytorch_plan.hpp"
 #include "answers/question/shell_word.hpp"
 #include "answers/question/version.hpp"
 #include "cli/options/command.hpp"
+#include "cli/options/planned_question.hpp"
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
 #include "estimator/base/name_match.hpp"
@@ -71,6 +73,23 @@ Diagnostics idle_step_options(const Arguments& arguments, const ExportFormRow& f
   return mistakes;
 }
 
+/// What is sized: a step, or served passes of it, on a card.
+struct SizedSubject {
+  StepQuestion step;
+  std::optional<ServingSettings> serving;
+  CardQuestion card;
+};
+
+Result<SizedSubject> read_sized_subject(const Arguments& arguments) {
+  auto step = read_step(arguments, default_runtime);
+  if (!step) return tl::unexpected(std::move(step.error()));
+  auto serving = read_serving(arguments);
+  if (!serving) return tl::unexpected(std::move(serving.error()));
+  auto card = read_card(arguments, step->model.configs);
+  if (!card) return tl::unexpected(std::move(card.error()));
+  return SizedSubject{*std::move(step), *std::move(serving), *std::move(card)};
+}
+
 /// The models of a table, or its only one; `named` as the command line does.
 TableQuestion table_of(const Arguments& arguments, StepQuestion step, CardQuestion card,
                        TableCell cell) {
@@ -113,22 +132,19 @@ Result<CheckRequest> read_check_table(const Arguments& arguments, StepQuestion s
 }  // namespace
 
 Result<CheckRequest> read_check_request(const Arguments& arguments) {
-  auto step = read_step(arguments, default_runtime);
-  if (!step) return tl::unexpected(std::move(step.error()));
-  const auto serving = read_serving(arguments);
-  if (!serving) return tl::unexpected(serving.error());
-  auto card = read_card(arguments, step->model.configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  if (asks_for_table(arguments, *step, *card)) {
-    return read_check_table(arguments, *std::move(step), *std::move(card), *serving);
+  auto subject = read_sized_subject(arguments);
+  if (!subject) return tl::unexpected(std::move(subject.error()));
+  auto& [step, serving, card] = *subject;
+  if (asks_for_table(arguments, step, card)) {
+    return read_check_table(arguments, std::move(step), std::move(card), serving);
   }
   CheckRequest request{.verbose = arguments.flag("verbose"), .typed = arguments.typed()};
-  if (*serving) {
-    request.question = ServingQuestion{*std::move(step), *std::move(card), **serving};
+  if (serving) {
+    request.question = ServingQuestion{std::move(step), std::move(card), *serving};
     return request;
   }
-  request.question = CheckQuestion{.step = *std::move(step),
-                                   .card = *std::move(card),
+  request.question = CheckQuestion{.step = std::move(step),
+                                   .card = std::move(card),
                                    .batch = given_batch(arguments),
                                    .eval_batch = arguments.integer("eval-batch"),
                                    .rule_of_thumb = arguments.flag("rule-of-thumb")};
@@ -262,20 +278,26 @@ namespace {
 
 /// The card, the step and the cache of a configuration that is sized.
 Result<ExportQuestion> read_sized_export(const Arguments& arguments) {
-  auto step = read_step(arguments, default_runtime);
-  if (!step) return tl::unexpected(std::move(step.error()));
-  const auto serving = read_serving(arguments);
-  if (!serving) return tl::unexpected(serving.error());
-  auto card = read_card(arguments, step->model.configs);
-  if (!card) return tl::unexpected(std::move(card.error()));
-  if (names_several_cards(*card)) {
+  auto subject = read_sized_subject(arguments);
+  if (!subject) return tl::unexpected(std::move(subject.error()));
+  if (names_several_cards(subject->card)) {
     return failure(
         command_line_error("what is exported is sized on one card", "--gpu takes one name here"));
   }
-  return ExportQuestion{.step = *std::move(step),
-                        .card = *std::move(card),
+  return ExportQuestion{.step = std::move(subject->step),
+                        .card = std::move(subject->card),
                         .batch = given_batch(arguments),
-                        .serving = *serving};
+                        .serving = subject->serving};
+}
+
+/// What a plan for PyTorch was made of, to be sized as another program runs it.
+Result<ExportQuestion> read_planned_export(NamedPytorchPlan named, const Arguments& typed) {
+  const auto words = words_of(*named.plan.question, named.source, typed);
+  if (!words) return tl::unexpected(words.error());
+  auto question = read_sized_export(*words);
+  if (!question) return question;
+  question->plan = std::move(named);
+  return question;
 }
 
 }  // namespace
@@ -283,11 +305,15 @@ Result<ExportQuestion> read_sized_export(const Arguments& arguments) {
 Result<ExportRequest> read_export_request(const Arguments& arguments) {
   const ExportFormRow& form = *find_export_form(*arguments.text("to"));
   const bool of_plan = names_plan(arguments.positionals().front());
-  if (auto mistake = contradicting_extension(arguments, form, of_plan)) {
+  auto pytorch_plan = find_pytorch_plan(arguments.positionals().front());
+  if (!pytorch_plan) return tl::unexpected(std::move(pytorch_plan.error()));
+  if (auto mistake = contradicting_extension(arguments, form, of_plan && !*pytorch_plan)) {
     return failure(*std::move(mistake));
   }
   ExportRequest request{.format = format_of(*arguments.text("format")),
                         .output = text_or_empty(arguments, "output")};
+  const bool is_asked_again =
+      *pytorch_plan && takes_pytorch_plans(form) && (*pytorch_plan)->plan.question;
   if (form.is_sized && !of_plan) {
     auto question = read_sized_export(arguments);
     if (!question) return tl::unexpected(std::move(question.error()));
@@ -299,6 +325,11 @@ Result<ExportRequest> read_export_request(const Arguments& arguments) {
     auto model = read_model(arguments);
     if (!model) return tl::unexpected(std::move(model.error()));
     request.question.step.model = *std::move(model);
+  }
+  if (is_asked_again) {
+    auto question = read_planned_export(**std::move(pytorch_plan), arguments);
+    if (!question) return tl::unexpected(std::move(question.error()));
+    request.question = *std::move(question);
   }
   request.question.form = form.form;
   request.question.written_by = fmt::format("stowage {}", program_version);

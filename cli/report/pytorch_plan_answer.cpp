@@ -22,12 +22,9 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-Bytes offloaded_bytes(const PytorchPlan& plan) {
-  Bytes bytes;
-  for (const OffloadedStorage& storage : plan.offload) {
-    bytes += Bytes(storage.bytes.at(plan.batch)) * plan.micro_batches;
-  }
-  return bytes;
+/// "PYTORCH_ALLOC_CONF=expandable_segments:True"
+std::string environment_text(const PytorchPlan& plan) {
+  return fmt::format("{}={}", allocator_variable(plan), expandable_conf);
 }
 
 Bytes streamed_bytes(const PytorchPlan& plan) {
@@ -46,7 +43,7 @@ std::string in_words(const PytorchPlan& plan) {
   if (!plan.offload.empty()) {
     parts.push_back(fmt::format(
         "keeps {} of saved tensors on the host between forward and backward, {} each way",
-        counted(plan.offload.size(), "storage"), format_bytes(offloaded_bytes(plan))));
+        counted(plan.offload.size(), "storage"), format_bytes(plan.offloaded_bytes())));
   }
   if (!plan.checkpoint.empty()) {
     const std::size_t more = plan.checkpoint.size() - 1;
@@ -71,6 +68,9 @@ std::string in_words(const PytorchPlan& plan) {
     parts.push_back(fmt::format("takes the batch in {} parts of {}, whose gradients add up",
                                 plan.micro_batches, plan.batch));
   }
+  if (plan.expandable_segments) {
+    parts.push_back(fmt::format("wants {} in the environment", environment_text(plan)));
+  }
   return parts.empty() ? "everything fits: nothing is to be done"
                        : fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -92,6 +92,14 @@ std::vector<std::string> modules_of(const std::vector<StreamedModule>& stream) {
   std::vector<std::string> modules;
   for (const StreamedModule& module : stream) modules.push_back(module.module);
   return modules;
+}
+
+Json environment_json(const PytorchPlan& plan) {
+  Json::Object variables;
+  if (plan.expandable_segments) {
+    variables.emplace_back(allocator_variable(plan), expandable_conf);
+  }
+  return variables;
 }
 
 Json json_of(const PytorchProposal& proposal) {
@@ -120,6 +128,7 @@ Json json_of(const PytorchProposal& proposal) {
                       {"streamed", words_json(modules_of(plan.stream))},
                       {"streamed_bytes", streamed_bytes(plan)},
                       {"optimizer_on_cpu", plan.optimizer_on_cpu},
+                      {"environment", environment_json(plan)},
                       {"in_words", in_words(plan)},
                       {"remarks", words_json(proposal.remarks)}};
 }
@@ -144,6 +153,23 @@ Table table_of(const std::vector<PytorchProposal>& proposals) {
                            totals.pinned, gap ? Cell(Share{*gap}) : Cell(), proposal.name}});
   }
   return table;
+}
+
+/// What the table's columns mean, of those that say something.
+void say_columns(const std::vector<PytorchProposal>& proposals, Report& out) {
+  const auto any = [&](auto holds) { return std::ranges::any_of(proposals, holds); };
+  if (!any([](const PytorchProposal& proposal) { return !proposal.plan.changes_nothing(); }))
+    return;
+  const bool is_bounded = any(
+      [](const PytorchProposal& proposal) { return step_gap(proposal.plan.totals).has_value(); });
+  if (!is_bounded) return out.say("  Step: simulated, copies beside compute.");
+  out.say(
+      proposals.front().plan.trains
+          ? "  Step: simulated, copies beside compute. Gap: to a bound for every choice of "
+            "saved tensors\n  on the host and of streamed parameters, with the same modules run "
+            "again and\n  the update in the same place."
+          : "  Step: simulated, copies beside compute. Gap: to a bound for every choice of "
+            "streamed\n  parameters, with the batch in as many parts.");
 }
 
 void say_choice(const PytorchAnswer& found, Report& out) {
@@ -175,23 +201,39 @@ void say_choice(const PytorchAnswer& found, Report& out) {
       format_bytes(chosen.plan.totals.peak_reserved)));
 }
 
-Report none_report(const PytorchAnswer& found) {
+/// A card that would do, and the command that asks for it.
+void add_enough(const EnoughMemory& enough, const TypedWords& typed, Report& out) {
+  const std::string total = fmt::format("{}MiB", enough.card_total.count() / (1_MiB).count());
+  const bool can_be_typed = typed.positionals.front() != "-";
+  const std::string command =
+      advice(typed, "plan",
+             {.set = {{"gpu_memory", total}}, .repeat = {"for", "host", "host_memory", "effort"}});
+  out.json.emplace_back("enough", Json::Object{{"gpu_memory_bytes", enough.card_total},
+                                               {"plan", enough.plan},
+                                               {"command", can_be_typed ? Json(command) : Json()}});
+  out.say(in_options(fmt::format("  a card with `gpu_memory` {} would do, by '{}'{}", total,
+                                 enough.plan, can_be_typed ? ":" : "")));
+  if (can_be_typed) out.say("  " + command);
+}
+
+Report none_report(const PytorchAnswer& found, const TypedWords& typed) {
   Report out;
   out.json = {{"verdict", "does_not_fit"}, {"plans", Json::Array{}}, {"chosen", Json()}};
   for (const Diagnostic& why : found.why_none) {
     out.say(why.message, Tone::bad);
     if (!why.hint.empty()) out.say(fmt::format("  {}", in_options(why.hint)));
   }
+  if (found.enough) add_enough(*found.enough, typed, out);
   return out;
 }
 
 }  // namespace
 
-RenderedAnswer rendered(const PytorchAnswer& found) {
+RenderedAnswer rendered(const PytorchAnswer& found, const TypedWords& typed) {
   RenderedAnswer answer;
   Report& out = answer.report;
   if (found.proposals.empty()) {
-    out = none_report(found);
+    out = none_report(found, typed);
     out.notes = found.notes;
     answer.exit_code = ExitCode::clean_no;
     return answer;
@@ -204,6 +246,7 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
       {"verdict", found.chosen ? "fits" : "does_not_fit"},
       {"plans", std::move(rows)},
       {"chosen", found.chosen ? Json(found.proposals[*found.chosen].name) : Json()},
+      {"stopped_by", found.was_interrupted ? Json("interrupt") : Json()},
       {"device", Json::Object{{"name", request.card.name},
                               {"total_bytes", request.card.cuda_total},
                               {"allocator_bytes", request.available}}},
@@ -219,13 +262,7 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
                       format_bytes(request.available), request.host.name, request.host.source));
   out.say("");
   out.show(out.listing);
-  out.say(
-      found.proposals.front().plan.trains
-          ? "  Step: simulated, copies beside compute. Gap: to a bound for every choice of saved "
-            "tensors\n  on the host and of streamed parameters, with the same modules run again and"
-            "\n  the update in the same place."
-          : "  Step: simulated, copies beside compute. Gap: to a bound for every choice of "
-            "streamed\n  parameters, with the batch in as many parts.");
+  say_columns(found.proposals, out);
   for (const PytorchProposal& proposal : found.proposals) {
     out.say(fmt::format("  {}: {}", proposal.name, in_words(proposal.plan)));
     for (const std::string& remark : proposal.remarks) {
@@ -235,6 +272,11 @@ RenderedAnswer rendered(const PytorchAnswer& found) {
   say_choice(found, out);
   out.notes = found.notes;
   if (!found.chosen) answer.exit_code = ExitCode::clean_no;
+  if (found.was_interrupted) {
+    out.notes.push_back(
+        {.severity = Severity::warning, .message = "interrupted: these are the best plans so far"});
+    if (found.chosen) answer.exit_code = ExitCode::interrupted;
+  }
   return answer;
 }
 
@@ -243,6 +285,10 @@ void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& repo
   if (plan.micro_batches > 1) {
     report.say(fmt::format("  the training loop takes {} batches of {} for each update",
                            plan.micro_batches, plan.batch));
+  }
+  if (plan.expandable_segments) {
+    report.say(fmt::format("  the environment of the training script has to say {}",
+                           environment_text(plan)));
   }
   const bool is_applied = !plan.offload.empty() || !plan.checkpoint.empty() ||
                           !plan.stream.empty() || plan.chunks || plan.optimizer_on_cpu;

@@ -146,7 +146,8 @@ Bytes kept_of(const Storage& storage, Bytes whole, const StepGraph& graph) {
 
 std::vector<RuntimeBuffer> parallel_buffers(const StepGraph& graph) {
   const DataParallel& parallel = graph.settings.parallel;
-  if (!parallel.is_parallel() || parallel.fsdp.on || graph.settings.mode != Mode::train) return {};
+  const bool replicates = parallel.is_parallel() && !parallel.fsdp.on;
+  if (graph.settings.mode != Mode::train || !(replicates || parallel.runs_zero())) return {};
   const Trained sum = trained(graph);
   if (!parallel.shares_state()) {
     return {{.name = "DDP's gradient buckets",

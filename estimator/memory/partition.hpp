@@ -14,8 +14,10 @@
 //            once more where it is reduced (runtime/comm/coalesced_collectives.py); gathered
 //            parameters are kept up to stage3_max_live_parameters elements until the update, which
 //            goes by sub-groups of sub_group_size elements of a share (runtime/zero/stage3.py).
-// Offloaded to the CPU: the optimizer with master weights and fp32 gradients, under ZeRO 3 the
-// parameters' share. NCCL's own buffers lie outside the allocator
+// The sizes of these buffers do not depend on the number of GPUs, so that they are counted for what
+// a single one offloads too (setup_buckets and temp_grad_buffer_for_gpu_offload of DeepSpeed 0.19.8
+// ask for no number). Offloaded to the CPU: the optimizer with master weights and fp32 gradients,
+// under ZeRO 3 the parameters' share. NCCL's own buffers lie outside the allocator
 // (runtime/process_overhead.hpp).
 #pragma once
 

@@ -32,9 +32,9 @@ std::optional<Diagnostic> problem_of(const DataParallel& parallel) {
     return problem("a model is sharded by ZeRO or by FSDP, not by both",
                    "ZeRO 3 and FSDP share out the same");
   }
-  if (parallel.zero > 0 && !parallel.is_parallel()) {
+  if (parallel.zero > 0 && !parallel.runs_zero()) {
     return problem("ZeRO shares a model out among GPUs: one has nobody to share with",
-                   hint_of(Cure::number_of_gpus));
+                   hint_of("offload the optimizer, as a single GPU can", Cure::number_of_gpus));
   }
   if (parallel.offload == Offload::none) return std::nullopt;
   if (parallel.zero == 0 && !parallel.fsdp.on) {
@@ -149,6 +149,9 @@ Result<void> check_memory_settings(const ModelGraph& model, Mode mode, const Ste
   }
   if (wishes.parallel.is_parallel()) {
     return failure("an optimizer in backward is served on one GPU alone");
+  }
+  if (wishes.parallel.zero > 0) {
+    return failure("an optimizer in backward is not served with ZeRO, which has its own update");
   }
   return {};
 }

@@ -39,7 +39,8 @@ struct ChosenStep {
 };
 
 /// Errors: training a model without a loss; master gradients in a precision without master weights;
-/// an implementation that the optimizer does not have; a stage of ZeRO on one GPU.
+/// an implementation that the optimizer does not have; a stage of ZeRO on one GPU
+/// that offloads nothing.
 [[nodiscard]] Result<ChosenStep> choose_step(const ModelGraph& model, const StepWishes& wishes);
 
 }  // namespace stowage

@@ -44,9 +44,14 @@ struct DataParallel {
   bool pinned = true;  ///< what is offloaded lies in page-locked memory
 
   [[nodiscard]] bool is_parallel() const { return gpus > 1; }
-  [[nodiscard]] bool shares_state() const { return is_parallel() && zero >= 1; }
-  [[nodiscard]] bool shares_gradients() const { return is_parallel() && zero >= 2; }
-  [[nodiscard]] bool shares_parameters() const { return is_parallel() && zero >= 3; }
+  /// ZeRO's buffers and ways of updating are there: among several GPUs, and on a single one for
+  /// what it offloads. The share of a single one is the whole.
+  [[nodiscard]] bool runs_zero() const {
+    return zero > 0 && (is_parallel() || offload != Offload::none);
+  }
+  [[nodiscard]] bool shares_state() const { return runs_zero(); }
+  [[nodiscard]] bool shares_gradients() const { return runs_zero() && zero >= 2; }
+  [[nodiscard]] bool shares_parameters() const { return runs_zero() && zero >= 3; }
   [[nodiscard]] bool offloads_optimizer() const {
     return offload == Offload::optimizer || offload == Offload::all;
   }

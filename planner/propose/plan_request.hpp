@@ -68,6 +68,8 @@ struct ProposalOptions {
   std::function<bool()> out_of_time = {};
   /// Called as soon as a cancelled search would end with a plan.
   std::function<void()> has_plan = {};
+  /// Called where no plan for PyTorch fits that leaves the training as it is: what the best lacks.
+  std::function<void(Bytes)> missing = {};
   /// Called when make_plans has ended.
   std::function<void(const SearchOutcome&)> ended = {};
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <utility>
 
 #include "planner/assemble/all_gpu_placement.hpp"
@@ -173,6 +174,11 @@ Result<StepCase> make_case(const Planning& planning, std::shared_ptr<const StepG
   result.on_gpu = make_problem(result.step, planning.rates, options);
   result.all_gpu = all_gpu_step(result.step, result.on_gpu, request.budget);
   return result;
+}
+
+void follow_budget(const Planning& planning, StepCase& of) {
+  assert(!of.open);
+  of.all_gpu = all_gpu_step(of.step, of.on_gpu, planning.request.budget);
 }
 
 Plan assemble_all_gpu(const Planning& planning, const StepCase& of) {

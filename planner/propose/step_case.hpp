@@ -87,6 +87,10 @@ struct StepCase {
 [[nodiscard]] Result<StepCase> make_case(const Planning& planning,
                                          std::shared_ptr<const StepGraph> graph);
 
+/// Makes it a case of the request's budget, which has changed since. Precondition: its operators
+/// are not settled (`open` is empty), so that nothing else depends on the budget.
+void follow_budget(const Planning& planning, StepCase& of);
+
 /// The plan with everything on the GPU and unlimited memory, as assemble_plan leaves it.
 [[nodiscard]] Plan assemble_all_gpu(const Planning& planning, const StepCase& of);
 /// That plan, if its arena is within the budget.

@@ -59,18 +59,28 @@ class Cuts {
   }
 
  private:
+  /// The case is the same for all cuts but for their budgets. False: there is none.
+  bool prepare_case(const Planning& planning) {
+    if (case_) {
+      follow_budget(planning, *case_);
+      return true;
+    }
+    auto made = make_case(planning, of_.step.graph);
+    if (made) case_ = *std::move(made);
+    return made.has_value();
+  }
+
   /// What the step lacks of the card with a cut of so much memory; at most 0: it fits. None: there
   /// is no cut.
   std::optional<Bytes> attempt(Bytes memory) {
     cut_.budget = GpuBudget{memory};
     const Planning planning(cut_, workspaces_, options_);
     if (planning.is_cancelled()) return std::nullopt;
-    const auto step_case = make_case(planning, of_.step.graph);
-    if (!step_case) return std::nullopt;
-    auto plan = cheapest_plan(planning, *step_case, name_);
+    if (!prepare_case(planning)) return std::nullopt;
+    auto plan = cheapest_plan(planning, *case_, name_);
     if (!plan) return std::nullopt;
     if (!search_.bounds) {
-      set_pcie_bound(planning, *step_case, *plan);
+      set_pcie_bound(planning, *case_, *plan);
       search_.bounds = plan->totals;
     }
     std::vector<OffloadDecision> decisions = offload_decisions(*plan, moments_);
@@ -94,6 +104,7 @@ class Cuts {
   const std::string& name_;
   std::vector<SavedMoment> moments_;
   PlanRequest cut_;  // as the request, with what hooks can do and less memory
+  std::optional<StepCase> case_;
   OffloadSearch search_;
 };
 

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/base/bytes.hpp"
@@ -54,6 +56,18 @@ struct InferenceChunks {
   bool operator==(const InferenceChunks&) const = default;
 };
 
+/// What the plan's step was made of, so that it can be made again.
+struct PlannedQuestion {
+  std::string model;  ///< a file or a name of the catalogue, as it was named
+  /// Settings of the model, the step and the card, as they were typed: {"gpu", {"rtx3060"}}; "" of
+  /// a flag.
+  std::map<std::string, std::vector<std::string>> settings;
+  bool operator==(const PlannedQuestion&) const = default;
+};
+
+/// What PYTORCH_ALLOC_CONF says where a plan wants expandable segments.
+inline constexpr std::string_view expandable_conf = "expandable_segments:True";
+
 struct PytorchTotals {
   Bytes peak_allocated;      ///< torch.cuda.max_memory_allocated()
   Bytes peak_reserved;       ///< torch.cuda.max_memory_reserved(), of the simulated allocator
@@ -88,14 +102,25 @@ struct PytorchPlan {
   std::vector<std::string> checkpoint;  ///< modules' paths
   std::vector<StreamedModule> stream;   ///< in the order in which they run
   std::optional<InferenceChunks> chunks;
-  bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come
+  bool optimizer_on_cpu = false;     ///< its state and the updates; gradients go there as they come
+  bool expandable_segments = false;  ///< of the process' allocator: expandable_conf
+  std::optional<PlannedQuestion> question = {};  ///< none: the model cannot be named again
   PytorchTotals totals;
 
+  /// What the saved tensors of all micro-batches are that leave the GPU in a step.
+  [[nodiscard]] Bytes offloaded_bytes() const {
+    Bytes bytes;
+    for (const OffloadedStorage& storage : offload) bytes += Bytes(storage.bytes.at(batch));
+    return bytes * micro_batches;
+  }
   [[nodiscard]] bool changes_nothing() const {
     return offload.empty() && checkpoint.empty() && stream.empty() && !chunks &&
-           micro_batches == 1 && !optimizer_on_cpu;
+           micro_batches == 1 && !optimizer_on_cpu && !expandable_segments;
   }
   bool operator==(const PytorchPlan&) const = default;
 };
+
+/// The environment variable that the plan's PyTorch reads settings of its allocator from.
+[[nodiscard]] std::string_view allocator_variable(const PytorchPlan& plan);
 
 }  // namespace stowage

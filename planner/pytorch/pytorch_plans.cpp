@@ -12,6 +12,7 @@
 
 #include "estimator/document/step_hash.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/propose/rewritten_steps.hpp"
@@ -30,6 +31,8 @@ namespace {
 // Shares of the modules that are checkpointed, of those that save most for their time.
 constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
 constexpr std::int64_t most_micro_batches = 64;
+// A proposal that moves more than so many times its bound is looked for with expandable segments.
+constexpr double most_of_bound = 1.25;
 
 /// The name of a preset or a row that keeps the same state: "momentum".
 std::string optimizer_word(const OptimizerSettings& settings) {
@@ -48,7 +51,8 @@ class PytorchSearch {
  public:
   PytorchSearch(const PytorchRequest& request, WorkspaceSource& workspaces,
                 const ProposalOptions& options)
-      : request_(request),
+      : asked_(request),
+        request_(request),
         workspaces_(workspaces),
         options_(options),
         rates_(make_rates(request.plan.card, request.plan.host, request.plan.measured.get())) {}
@@ -64,12 +68,16 @@ class PytorchSearch {
       add("as-is", {.step = whole_}, {}, std::nullopt, std::move(report));
       return std::move(proposals_);
     }
-    least_missing_ = Bytes() - report.headroom;
+    least_missing_ = least_missing_unchanged_ = Bytes() - report.headroom;
     streamable_ = streamable_blocks(request_.plan.document, *whole_.graph).size();
     if (trains()) {
       search_training();
+      search_expandable();
     } else {
       search_inference();
+    }
+    if (options_.missing && std::ranges::all_of(proposals_, &PytorchProposal::changes_training)) {
+      options_.missing(least_missing_unchanged_);
     }
     if (proposals_.empty()) return failure(nothing_fits());
     std::ranges::stable_sort(proposals_, {}, [](const PytorchProposal& proposal) {
@@ -124,20 +132,81 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    std::string_view means = "the step with saved tensors on the host and modules checkpointed";
-    if (trains() && streamable_ > 0) {
-      means =
-          "the step with saved tensors on the host, modules checkpointed and frozen parameters "
-          "streamed";
-    } else if (!trains()) {
-      means = streamable_ > 0 ? "the inference in parts and with its blocks' parameters streamed"
-                              : "the inference in parts; it has no blocks to be streamed";
+    std::string hint = fmt::format("tried were {}", fmt::join(tried(), "; "));
+    if (has_quantised_weights(*request_.plan.document.graph)) {
+      hint += "; quantised weights are not streamed: they stay on the GPU";
     }
-    const bool has_quantised = has_quantised_weights(*request_.plan.document.graph);
-    return {
-        .message = fmt::format("{} has no room for {}: {} are missing at best",
-                               request_.plan.card.name, means, format_bytes(least_missing_)),
-        .hint = has_quantised ? "quantised weights are not streamed: they stay on the GPU" : ""};
+    return {.message = fmt::format("{} has no room for the {}: {} are missing at best",
+                                   request_.plan.card.name, trains() ? "step" : "inference",
+                                   format_bytes(least_missing_)),
+            .hint = std::move(hint)};
+  }
+
+  /// What was tried where nothing fits.
+  [[nodiscard]] std::vector<std::string> tried() const {
+    if (!trains()) {
+      if (streamable_ > 0) return {"the batch in parts and its blocks' parameters streamed"};
+      return {"the batch in parts, without blocks to be streamed"};
+    }
+    const bool has_modules = !regions_.empty();
+    std::vector<std::string> ways{
+        fmt::format("saved tensors on the host{}",
+                    has_modules ? " with none to all of the modules run again" : "")};
+    if (tried_parts_) {
+      ways.push_back(fmt::format("micro-batches{}",
+                                 has_modules ? " with none or all of the modules run again" : ""));
+    }
+    if (tried_host_updates_) {
+      ways.push_back(fmt::format("updates on the CPU with saved tensors on the host{}",
+                                 has_modules ? " or modules run again" : ""));
+    }
+    if (streamable_ > 0) {
+      ways.push_back(fmt::format("frozen parameters streamed{}",
+                                 has_modules ? " with none or all of the modules run again" : ""));
+    }
+    if (request_.process.allocator.expandable_segments &&
+        !asked_.process.allocator.expandable_segments) {
+      ways.emplace_back("all of this with expandable segments of the allocator");
+    }
+    return ways;
+  }
+
+  /// With expandable segments, where fragments of the usual ones make a proposal move clearly more
+  /// than its bound, or where nothing fits in one micro-batch. Kept are the proposals that gain by
+  /// it.
+  void search_expandable() {
+    const std::vector<PytorchProposal> usual = proposals_;
+    const auto is_whole = [](const PytorchProposal& one) { return one.plan.micro_batches == 1; };
+    const bool can_expand = !request_.process.allocator.expandable_segments &&
+                            request_.process.stack.pytorch >= first_expandable_segments;
+    const bool may_gain =
+        std::ranges::none_of(usual, is_whole) || std::ranges::any_of(usual, moves_too_much);
+    if (is_cancelled() || !can_expand || !may_gain) return;
+    request_.process.allocator.expandable_segments = true;
+    if (try_as_it_is("as-is", {.step = whole_})) return;
+    search_shares();
+    if (usual.empty()) search_parts();
+    search_host_updates();
+    std::erase_if(proposals_, [&](const PytorchProposal& proposal) {
+      return proposal.plan.expandable_segments &&
+             std::ranges::any_of(usual, [&](const PytorchProposal& other) {
+               return is_whole(other) && is_no_worse(other, proposal);
+             });
+    });
+  }
+
+  static Bytes moved(const PytorchProposal& proposal) {
+    return proposal.plan.totals.to_host + proposal.plan.totals.from_host;
+  }
+
+  static bool moves_too_much(const PytorchProposal& proposal) {
+    const auto bound = static_cast<double>(proposal.plan.totals.pcie_lower_bound.count());
+    return static_cast<double>(moved(proposal).count()) > most_of_bound * bound;
+  }
+
+  static bool is_no_worse(const PytorchProposal& one, const PytorchProposal& other) {
+    return one.plan.totals.step_seconds <= other.plan.totals.step_seconds &&
+           moved(one) <= moved(other);
   }
 
   [[nodiscard]] bool is_cancelled() const { return options_.cancelled && options_.cancelled(); }
@@ -174,9 +243,7 @@ class PytorchSearch {
           excess);
       return true;
     }
-    if (search.least_missing > Bytes()) {
-      least_missing_ = std::min(least_missing_, search.least_missing);
-    }
+    if (search.least_missing > Bytes()) note_missing(search.least_missing, of);
     return false;
   }
 
@@ -184,16 +251,21 @@ class PytorchSearch {
   /// run again.
   void search_host_updates() {
     if (is_cancelled()) return;
-    for (const bool again : {false, true}) {
-      if (again && regions_.empty()) return;
-      const auto of = hooked_case(
-          request_, workspaces_,
-          {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
-      if (!of) return;
-      const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
-      if (try_as_it_is(name, *of)) return;
-      if (try_offload(again ? name : "cpu-optimizer-offload", *of) && again) return;
-    }
+    if (try_host_updates(false)) return;
+    if (!regions_.empty()) try_host_updates(true);
+  }
+
+  /// `again`: with all modules run again. Whether nothing else is to be tried.
+  bool try_host_updates(bool again) {
+    const auto of = hooked_case(
+        request_, workspaces_,
+        {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
+    if (!of) return true;
+    tried_host_updates_ = true;
+    const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
+    if (try_as_it_is(name, *of)) return true;
+    try_offload(again ? name : "cpu-optimizer-offload", *of);
+    return again;
   }
 
   /// The fewest blocks whose parameters are streamed, with these changes besides; where all are too
@@ -229,7 +301,7 @@ class PytorchSearch {
   [[nodiscard]] bool fits_as_it_is(const HookedCase& of) {
     const auto report = check_hooked(request_, workspaces_, of, {});
     if (!report) return false;
-    note_missing(*report);
+    if (!report->fits) note_missing(Bytes() - report->headroom, of);
     return fits_safely(*report);
   }
 
@@ -238,6 +310,7 @@ class PytorchSearch {
     if (!request_.plan.document.graph->micro_batch.first_node.valid()) return;
     if (request_.plan.document.fixed_batch) return;
     const std::int64_t batch = request_.plan.batch.samples;
+    tried_parts_ = batch > 1;
     bool has_checkpointed = regions_.empty();
     for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
       if (batch % parts != 0 || is_cancelled()) continue;
@@ -253,9 +326,15 @@ class PytorchSearch {
     return of && try_as_it_is(fmt::format("micro-batch-{}{}", parts, ending), *of);
   }
 
-  void note_missing(const CheckReport& report) {
-    if (report.fits) return;  // it lacks the margin alone
-    least_missing_ = std::min(least_missing_, Bytes() - report.headroom);
+  void note_missing(Bytes missing, const HookedCase& of) {
+    least_missing_ = std::min(least_missing_, missing);
+    if (!changes_training(of)) {
+      least_missing_unchanged_ = std::min(least_missing_unchanged_, missing);
+    }
+  }
+
+  static bool changes_training(const HookedCase& of) {
+    return of.micro_batches > 1 && changes_training_in_parts(*of.step.graph);
   }
 
   bool try_as_it_is(const std::string& name, const HookedCase& of, Bytes excess = Bytes()) {
@@ -265,13 +344,19 @@ class PytorchSearch {
       add(name, of, {}, std::nullopt, *std::move(report), excess);
       return true;
     }
-    note_missing(*report);
+    // Else it lacks the margin alone.
+    if (!report->fits) note_missing(Bytes() - report->headroom, of);
     return false;
   }
 
   /// `excess`: of a step with streamed parameters, excess_bytes of the step without.
   void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
            const std::optional<PlanTotals>& bounds, CheckReport report, Bytes excess = Bytes()) {
+    if (request_.process.allocator.expandable_segments &&
+        !asked_.process.allocator.expandable_segments) {
+      name += "-expandable";
+    }
+    if (options_.has_plan && proposals_.empty()) options_.has_plan();
     PytorchPlan plan = described(of, report);
     PytorchTotals& totals = plan.totals;
     for (const OffloadDecision& decision : decisions) {
@@ -294,7 +379,7 @@ class PytorchSearch {
       }
     }
     PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
-    if (of.micro_batches > 1 && changes_training_in_parts(*of.step.graph)) {
+    if (changes_training(of)) {
       proposal.changes_training = true;
       proposal.remarks.push_back(fmt::format(
           "changes the training, so it is not recommended: batch_norm takes its statistics from "
@@ -375,7 +460,8 @@ class PytorchSearch {
         .saved = std::ssize(document.graph->saved),
         .checkpoint = of.modules,
         .stream = of.stream,
-        .optimizer_on_cpu = of.updates_on_host};
+        .optimizer_on_cpu = of.updates_on_host,
+        .expandable_segments = request_.process.allocator.expandable_segments};
     if (of.parts > 1) plan.chunks = chunks_of(*document.graph, of.parts);
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();
@@ -398,7 +484,8 @@ class PytorchSearch {
     return chunks;
   }
 
-  const PytorchRequest& request_;
+  const PytorchRequest& asked_;
+  PytorchRequest request_;  // as asked, then with expandable segments
   WorkspaceSource& workspaces_;
   const ProposalOptions& options_;
   Rates rates_;
@@ -406,7 +493,9 @@ class PytorchSearch {
   std::size_t streamable_ = 0;         // blocks
   std::vector<ModuleRegion> regions_;  // those that save most for their time first
   Bytes available_;                    // of the card; proposals leave a margin of it
-  Bytes least_missing_;
+  Bytes least_missing_,
+      least_missing_unchanged_;  // the second: of what leaves the training as it is
+  bool tried_parts_ = false, tried_host_updates_ = false;
   std::vector<PytorchProposal> proposals_;
 };
 

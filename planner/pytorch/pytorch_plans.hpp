@@ -12,6 +12,8 @@
 //                       with a frozen base; with checkpoint-all- and -offload as above
 //   chunk-K             an inference's batch in K parts, whose outputs are put together; and with
 //                       blocks streamed, as above
+//   NAME-expandable     the same with expandable segments of PyTorch's allocator, where the best of
+//                       the others moves clearly more than its bound, or where none of them fits
 //
 // What is offloaded is found on the cut: with everything but saved tensors kept on the GPU, the
 // same problem, the same bounds. Then the step is rewritten as the hooks will run it, and PyTorch's
@@ -46,8 +48,8 @@ struct PytorchProposal {
 
 /// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training
 /// as it is first, then the shortest step first. Errors: the step is not of PyTorch's kernels in
-/// one micro-batch; it cannot be sized; none of these fits: then the message says how
-/// far the best one got.
+/// one micro-batch; it cannot be sized; none of these fits: then the message says how far the best
+/// one got and what was tried.
 [[nodiscard]] Result<std::vector<PytorchProposal>> make_pytorch_plans(
     const PytorchRequest& request, WorkspaceSource& workspaces,
     const ProposalOptions& options = {});

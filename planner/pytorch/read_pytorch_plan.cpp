@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -87,6 +88,8 @@ class PytorchPlanReader {
     plan_.available = bytes_of(gpu, "available_bytes");
     gpu.finish();
     plan_.pytorch = text_of(members_.required("pytorch"), "'pytorch'");
+    if (const auto question = members_.find("question")) plan_.question = question_of(*question);
+    if (const auto allocator = members_.find("allocator")) read_allocator(*allocator);
     Members passes(members_.required("passes"), "'passes'");
     plan_.saved = integer_of(passes.required("saved"), "the number of saved tensors");
     passes.finish();
@@ -124,9 +127,40 @@ class PytorchPlanReader {
     return Bytes(integer_of(members.required(name), name));
   }
 
+  void read_allocator(const JsonValue& value) {
+    const std::string conf = text_of(value, "'allocator'");
+    if (conf != expandable_conf) {
+      refuse(value, fmt::format("'allocator' is \"{}\", where it stands", expandable_conf));
+    }
+    plan_.expandable_segments = true;
+  }
+
+  static PlannedQuestion question_of(const JsonValue& value) {
+    Members members(value, "'question'");
+    PlannedQuestion question{.model = name_of(members.required("model"), "the question's model")};
+    const JsonValue settings = members.required("settings");
+    expect(settings, Kind::object, "the question's settings");
+    for (auto at = settings.begin(); !(at == settings.end()); ++at) {
+      std::vector<std::string>& values = question.settings[name_of(*at, "a setting's name")];
+      ++at;
+      const JsonValue list = *at;
+      expect(list, Kind::array, "a setting's values");
+      for (auto one = list.begin(); !(one == list.end()); ++one) {
+        values.push_back(text_of(*one, "a setting's value"));
+      }
+    }
+    members.finish();
+    return question;
+  }
+
   void read_offload(const JsonValue& list) {
     expect(list, Kind::array, "'offload'");
     for (auto at = list.begin(); !(at == list.end()); ++at) plan_.offload.push_back(storage(*at));
+    try {
+      (void)plan_.offloaded_bytes();
+    } catch (const ArithmeticOverflow&) {
+      refuse(list, "the offloaded storages have more bytes than 64 bits can say");
+    }
   }
 
   OffloadedStorage storage(const JsonValue& value) {
@@ -136,7 +170,13 @@ class PytorchPlanReader {
     expect(saved, Kind::array, "a storage's saved tensors");
     if (saved.size() == 0) refuse(saved, "an offloaded storage has at least one saved tensor");
     for (auto at = saved.begin(); !(at == saved.end()); ++at) storage.saved.push_back(name(*at));
-    storage.bytes = affine_of(members.required("bytes"), "a storage's bytes");
+    const JsonValue bytes = members.required("bytes");
+    storage.bytes = affine_of(bytes, "a storage's bytes");
+    const double at_batch = storage.bytes.real_at(plan_.batch);
+    if (at_batch < 0 || at_batch > static_cast<double>(largest_number)) {
+      refuse(bytes, fmt::format("a storage has no {:.0f} bytes, as it would at a batch of {}",
+                                at_batch, plan_.batch));
+    }
     const JsonValue start = members.required("start");
     storage.start = key_of(start);
     if (std::ranges::find(storage.saved, storage.start, &SavedName::key) == storage.saved.end()) {
@@ -222,6 +262,12 @@ class PytorchPlanReader {
     }
   }
 
+  static double seconds_of(const JsonValue& value, std::string_view what) {
+    const double seconds = real_of(value, what);
+    if (std::isfinite(seconds) && seconds >= 0) return seconds;
+    refuse(value, fmt::format("{} is no time", what));
+  }
+
   void read_totals(const JsonValue& value) {
     Members members(value, "'totals'");
     PytorchTotals& totals = plan_.totals;
@@ -231,14 +277,14 @@ class PytorchPlanReader {
     totals.to_host = bytes_of(members, "to_host_bytes");
     totals.from_host = bytes_of(members, "from_host_bytes");
     totals.pinned = bytes_of(members, "pinned_bytes");
-    totals.step_seconds = real_of(members.required("step_seconds"), "'step_seconds'");
+    totals.step_seconds = seconds_of(members.required("step_seconds"), "'step_seconds'");
     totals.all_gpu_step_seconds =
-        real_of(members.required("all_gpu_step_seconds"), "'all_gpu_step_seconds'");
+        seconds_of(members.required("all_gpu_step_seconds"), "'all_gpu_step_seconds'");
     totals.recomputed_seconds =
-        real_of(members.required("recomputed_seconds"), "'recomputed_seconds'");
+        seconds_of(members.required("recomputed_seconds"), "'recomputed_seconds'");
     totals.pcie_lower_bound = bytes_of(members, "pcie_lower_bound_bytes");
     if (const auto bound = members.find("step_lower_bound_seconds")) {
-      totals.step_lower_bound_seconds = real_of(*bound, "'step_lower_bound_seconds'");
+      totals.step_lower_bound_seconds = seconds_of(*bound, "'step_lower_bound_seconds'");
     }
     members.finish();
   }

@@ -39,6 +39,10 @@ class PytorchPlanWriter {
         json_text(plan_.optimizer), json_text(plan_.step_hash));
     put(text_, "\"gpu\": {{\"name\": {}, \"available_bytes\": {}}}, \"pytorch\": {},\n",
         json_text(plan_.card), plan_.available.count(), json_text(plan_.pytorch));
+    question();
+    if (plan_.expandable_segments) {
+      put(text_, "\"allocator\": {},\n", json_text(expandable_conf));
+    }
     put(text_, "\"passes\": {{\"saved\": {}}},\n", plan_.saved);
     put(text_, "\"offload\": ");
     put_list(text_, plan_.offload.size(), [&](std::size_t i) { offloaded(plan_.offload[i]); });
@@ -66,6 +70,19 @@ class PytorchPlanWriter {
   }
 
  private:
+  void question() {
+    if (!plan_.question) return;
+    put(text_, "\"question\": {{\"model\": {}, \"settings\": {{", json_text(plan_.question->model));
+    std::string_view between = "";
+    for (const auto& [name, values] : plan_.question->settings) {
+      put(text_, "{}{}: ", between, json_text(name));
+      put_list(text_, values.size(),
+               [&](std::size_t i) { put(text_, "{}", json_text(values[i])); });
+      between = ", ";
+    }
+    put(text_, "}}}},\n");
+  }
+
   void offloaded(const OffloadedStorage& storage) {
     put(text_, "\n{{\"saved\": ");
     put_list(text_, storage.saved.size(), [&](std::size_t i) {

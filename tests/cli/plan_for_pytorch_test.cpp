@@ -1,6 +1,7 @@
 // plan --for pytorch: what is shown and written, and what is refused.
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -106,12 +107,147 @@ TEST_CASE("where everything fits nothing is to be done") {
   const Outcome shown = stowage_program(asked({"--gpu", "a100-sxm4-80gb"}));
   CHECK(shown.exit_code == 0);
   CHECK(shown.out.find("as-is: everything fits: nothing is to be done") != std::string::npos);
+  // There are no copies and no bound to explain.
+  CHECK(shown.out.find("Step: simulated") == std::string::npos);
 }
 
-TEST_CASE("where nothing fits the answer is no, with what is missing") {
-  const Outcome shown = stowage_program(asked({"--gpu-memory", "600MiB", "--format", "json"}));
+TEST_CASE("where nothing fits the answer is no, with what is missing, was tried and would do") {
+  const std::vector<std::string> refused = asked({"--gpu-memory", "600MiB"});
+  const Outcome shown = stowage_program(refused);
   CHECK(shown.exit_code == 1);
-  CHECK(json::parse(shown.out)["verdict"] == "does_not_fit");
+  CHECK(shown.out.starts_with("a generic 600.0 MiB card has no room for the step: "));
+  CHECK(shown.out.find(
+            " are missing at best\n  tried were saved tensors on the host with none to all "
+            "of the modules run again; micro-batches with none or all of the modules run "
+            "again; updates on the CPU with saved tensors on the host or modules run "
+            "again; all of this with expandable segments of the allocator\n  a card with "
+            "--gpu-memory ") != std::string::npos);
+  std::vector<std::string> told = refused;
+  told.insert(told.end(), {"--format", "json"});
+  const json answer = json::parse(stowage_program(told).out);
+  CHECK(answer["verdict"] == "does_not_fit");
+  const std::string command = answer["enough"]["command"];
+  CHECK(command.starts_with("stowage plan resnet18 --batch 96 "));
+  CHECK(shown.out.ends_with(" would do, by '" + answer["enough"]["plan"].get<std::string>() +
+                            "':\n  " + command + "\n"));
+  const Outcome would = testing::typed(command);
+  CAPTURE(would.out);
+  CHECK(would.exit_code == 0);
+}
+
+TEST_CASE("the first Ctrl-C takes the best plan for PyTorch so far, and says so") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  testing::RunningProgram program({"plan", "bert-large", "--for", "pytorch", "--batch", "16",
+                                   "--gpu-memory", "10GiB", "-o", path, "--format", "json"});
+  REQUIRE(program.shows("Ctrl-C takes the best so far"));
+  program.send(SIGINT);
+  const Outcome outcome = program.wait();
+  CHECK(outcome.exit_code == 130);
+  CHECK(outcome.err.find("warning: interrupted: these are the best plans so far\n") !=
+        std::string::npos);
+  const json answer = json::parse(outcome.out);
+  CHECK(answer["stopped_by"] == "interrupt");
+  CHECK(answer["written"] == path);
+  CHECK(json::parse(text_of(path))["format"] == "stowage-pytorch-plan");
+}
+
+TEST_CASE("what a plan wants of the allocator is said in text, JSON and file") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const std::vector<std::string> words{
+      "plan",     "resnet50",           "--for", "pytorch", "--gpu", "rtx3060", "--batch", "256",
+      "--choose", "offload-expandable", "-o",    path};
+  const Outcome shown = stowage_program(words);
+  CAPTURE(shown.out);
+  REQUIRE(shown.exit_code == 0);
+  CHECK(shown.out.find("wants PYTORCH_ALLOC_CONF=expandable_segments:True in the environment") !=
+        std::string::npos);
+  CHECK(shown.out.find("\n  the environment of the training script has to say "
+                       "PYTORCH_ALLOC_CONF=expandable_segments:True\n") != std::string::npos);
+  CHECK(json::parse(text_of(path))["allocator"] == "expandable_segments:True");
+  std::vector<std::string> told = words;
+  told.insert(told.end(), {"--format", "json"});
+  const json answer = json::parse(stowage_program(told).out);
+  for (const json& plan : answer["plans"]) {
+    const bool expands = plan["name"].get<std::string>().ends_with("-expandable");
+    CHECK(plan["environment"] ==
+          (expands ? json{{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}} : json::object()));
+  }
+}
+
+TEST_CASE("a plan's file says what it was made of, and its export is sized by that") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const Outcome planned = stowage_program(
+      {"plan", "gpt2", "--for", "pytorch", "--batch", "2", "--gpu-memory", "3300MiB", "--precision",
+       "amp-bf16", "--optimizer", "adamw", "--choose", "cpu-optimizer-checkpoint", "-o", path});
+  CAPTURE(planned.out);
+  CAPTURE(planned.err);
+  REQUIRE(planned.exit_code == 0);
+  const json plan = json::parse(text_of(path));
+  CHECK(
+      plan["question"] ==
+      json{{"model", "gpt2"},
+           {"settings",
+            {{"gpu_memory", {"3300MiB"}}, {"precision", {"amp-bf16"}}, {"optimizer", {"adamw"}}}}});
+  const Outcome exported = stowage_program({"export", path, "--to", "deepspeed"});
+  CAPTURE(exported.err);
+  const json config = json::parse(exported.out);
+  CHECK(config["zero_optimization"]["offload_optimizer"]["device"] == "cpu");
+  CHECK(config.contains("activation_checkpointing"));
+  const Outcome same =
+      stowage_program({"export", "gpt2", "--to", "deepspeed", "--batch", "2", "--gpu-memory",
+                       "3300MiB", "--precision", "amp-bf16", "--optimizer", "adamw", "--checkpoint",
+                       "all", "--zero", "2", "--offload", "optimizer"});
+  CHECK(same.out == exported.out);
+  CHECK(same.exit_code == exported.exit_code);
+  // ZeRO's reduction buffer alone has 2 GB.
+  CHECK(exported.exit_code == 1);
+  CHECK(exported.err.find("warning: does not fit with PyTorch's kernels: ") != std::string::npos);
+}
+
+TEST_CASE("a plan of a model that came through a pipe is not exported, and says why") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const Outcome planned = stowage_program(
+      {"plan", "-", "--for", "pytorch", "--batch", "2000", "--gpu-memory", "600MiB", "-o", path},
+      {.input = "model: net\ninputs: {x: {shape: [batch, 4000]}, y: {shape: [batch, 4000]}}\n"
+                "layers:\n  - linear: {name: fc, from: x, features: 4000}\n"
+                "loss: {mse: {from: [fc, y]}}\n"});
+  CAPTURE(planned.err);
+  REQUIRE(planned.exit_code == 0);
+  CHECK_FALSE(json::parse(text_of(path)).contains("question"));
+  const Outcome refused = stowage_program({"export", path, "--to", "trl"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        path +
+            ": error: the plan does not say of which file or model it was made, so that nothing "
+            "can be sized\n"
+            "  stowage plan writes that into a plan of a file or of a model that is named\n");
+}
+
+TEST_CASE("a plan's question with settings that are none is refused with its file") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  REQUIRE(stowage_program(asked({"--gpu", "a100-sxm4-80gb", "-o", path})).exit_code == 0);
+  const std::string text = text_of(path);
+  const auto refusal = [&](const std::string& settings) {
+    const std::string with = "\"settings\": " + settings + "},";
+    const std::size_t at = text.find("\"settings\": ");
+    std::string changed = text;
+    changed.replace(at, text.find('\n', at) - at, with);
+    std::ofstream(path) << changed;
+    const Outcome refused = stowage_program({"export", path, "--to", "trl"});
+    CHECK(refused.exit_code == 2);
+    return refused.err;
+  };
+  CHECK(refusal("{\"frobnicate\": [\"1\"]}") ==
+        path + ": error: the plan's question has a setting 'frobnicate' that is not known\n");
+  CHECK(refusal("{\"gpu\": []}") ==
+        path +
+            ": error: the plan's question has a setting 'gpu' without a "
+            "value, or with one that it does not take\n");
 }
 
 TEST_CASE("what only our own executor has is refused for PyTorch") {

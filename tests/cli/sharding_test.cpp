@@ -72,6 +72,30 @@ TEST_CASE("what is offloaded is shown as the host's, pinned or not") {
   CHECK(table.out.find("sharded parameters (pinned)") != std::string::npos);
 }
 
+TEST_CASE("a single GPU takes --zero for what it offloads, and nothing else") {
+  const json found = checked_json({"--zero", "2", "--offload", "optimizer"});
+  CHECK(found["settings"]["gpus"] == 1);
+  CHECK(found["settings"]["zero"] == 2);
+  CHECK(found["host_buffers"][0]["name"] == "fp32 master weights");
+  const Outcome table = checked_gpt2({"--zero", "2", "--offload", "optimizer"});
+  CHECK(table.out.find(" (ZeRO 2), optimizer offloaded, ") != std::string::npos);
+  CHECK(sharding_refusal({"--zero", "2"}) ==
+        "<command line>: error: ZeRO shares a model out among GPUs: one has nobody to share with\n"
+        "  offload the optimizer, as a single GPU can, or say how many there are: --gpus N\n");
+  const TemporaryFolder folder;
+  const std::string step = folder.path() + "/step.json";
+  REQUIRE(stowage_program({"lower", "mlp", "--runtime", "pytorch", "--gpu", "a100-sxm4-40gb",
+                           "--zero", "2", "--offload", "optimizer", "--output", step})
+              .exit_code == 0);
+  const Outcome checked = stowage_program({"check", step, "--gpu", "a100-sxm4-40gb"});
+  CHECK(checked.out.find(" (ZeRO 2), optimizer offloaded, ") != std::string::npos);
+  const Outcome planned = stowage_program({"plan", step, "--gpu", "a100-sxm4-40gb"});
+  CHECK(planned.exit_code == 2);
+  CHECK(planned.err ==
+        "<command line>: error: a plan decides what lies on the host, and of this step ZeRO does\n"
+        "  stowage check sizes it; lowered without --offload and --zero it is planned\n");
+}
+
 TEST_CASE("settings of --fsdp and --offload that there are not are refused") {
   CHECK(sharding_refusal({"--gpus", "2", "--fsdp=wrap=layers"}) ==
         "<command line>: error: --fsdp wrap= is blocks or root, not 'layers'\n");

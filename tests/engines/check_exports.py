@@ -14,6 +14,7 @@ read as something else than was written. `.ci/full engines` makes the environmen
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -46,6 +47,40 @@ TUNED = [
     "nf4",
     "--checkpoint",
 ]
+
+
+# {form: (the package that reads it, how its file's name ends)}
+PROGRAMS = {
+    "deepspeed": ("deepspeed", ".json"),
+    "fsdp": ("accelerate", ".yaml"),
+    "accelerate": ("accelerate", ".yaml"),
+    "trl": ("trl", ".yaml"),
+    "axolotl": ("axolotl", ".yaml"),
+    "torchtitan": ("torchtitan", ".toml"),
+    "megatron": ("megatron-core", ".sh"),
+    "llama.cpp": ("", ".sh"),
+    "tensorflow": ("", ".py"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What is exported, by whose reader it is read, and what that has to find."""
+
+    form: str
+    words: list[str]
+    read: Reader
+    wanted: dict[str, Any]
+    package: str | None = None  # None: the form's; "": none is asked for
+    ending: str | None = None  # as above
+
+    @property
+    def of_package(self) -> str:
+        return PROGRAMS[self.form][0] if self.package is None else self.package
+
+    @property
+    def file_ending(self) -> str:
+        return PROGRAMS[self.form][1] if self.ending is None else self.ending
 
 
 class Unread(Exception):
@@ -157,7 +192,7 @@ def read_sharded_trl(path: Path, wanted: dict[str, Any]) -> None:
 
     arguments = ["--config", str(path), "--use_cpu", "--output_dir", tempfile.mkdtemp()]
     training, _ = TrlParser((SFTConfig, ModelConfig)).parse_args_and_config(arguments)
-    expect("bf16", training.bf16, True)
+    expect("bf16", training.bf16, wanted.get("bf16", True))
     expect("FSDP", bool(training.fsdp), not wanted["zero"])
     if wanted["zero"]:
         expect("the stage", training.deepspeed["zero_optimization"]["stage"], wanted["zero"])
@@ -176,7 +211,7 @@ def read_axolotl(path: Path, wanted: dict[str, Any]) -> None:
     unknown = sorted(set(text) - set(AxolotlInputConfig.model_fields))
     expect("unknown keys", unknown, [])
     expect("the batch", config.micro_batch_size, wanted["batch"])
-    expect("the length", config.sequence_len, 2048)
+    expect("the length", config.sequence_len, wanted["length"])
     expect("the adapter", config.adapter, wanted["adapter"])
 
 
@@ -342,168 +377,70 @@ def main() -> int:
         ["vgg16", "--mode", "inference", "--batch", "8", "--budget", "600MiB", "--placement", "weights"],
     )
     training = made("training.yaml", ["mnist-cnn", "--batch", "64", "--budget", "8MiB"])
+    hooked = made(
+        "hooked.yaml",
+        [
+            *("gpt2", "--for", "pytorch", "--batch", "2", "--gpu-memory", "3300MiB"),
+            *("--precision", "amp-bf16", "--optimizer", "adamw", "--choose", "cpu-optimizer-checkpoint"),
+        ],
+    )
     zero = {"batch": 2, "accumulation": 4, "gpus": 8}
     fsdp = {"gpus": 8, "kind": "FSDP", "precision": "bf16"}
     titan = {"batch": 2, "gpus": 8}
     titan_words = [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"]
-    cases: list[tuple[str, str, str, list[str], Reader, dict[str, Any]]] = [
-        (
-            "deepspeed",
-            "deepspeed",
-            ".json",
-            [*SHARDED, "--zero", "3", "--offload", "all", "--precision", "bf16"],
-            read_deepspeed,
-            zero | {"zero": 3, "offload": True},
-        ),
-        (
-            "deepspeed",
-            "deepspeed",
-            ".json",
-            [*SHARDED, "--zero", "2", "--precision", "amp-bf16"],
-            read_deepspeed,
-            zero | {"zero": 2, "offload": False},
-        ),
-        (
-            "deepspeed",
-            "deepspeed",
-            ".json",
-            [*SHARDED, "--precision", "fp32", "--optimizer", "momentum"],
-            read_deepspeed,
-            zero | {"zero": 0, "offload": False},
-        ),
-        (
-            "fsdp",
-            "accelerate",
-            ".yaml",
-            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"],
-            read_accelerate,
-            fsdp | {"checkpoint": True, "offload": "OffloadPolicy"},
-        ),
-        (
-            "accelerate",
-            "accelerate",
-            ".yaml",
-            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--offload", "all"],
-            read_accelerate,
-            fsdp | {"checkpoint": False, "offload": "CPUOffloadPolicy"},
-        ),
-        (
-            "accelerate",
-            "accelerate",
-            ".yaml",
-            [*SHARDED, "--zero", "3", "--precision", "bf16"],
-            read_accelerate,
-            {"gpus": 8, "kind": "DEEPSPEED", "precision": "bf16", "zero": 3},
-        ),
-        (
-            "accelerate",
-            "accelerate",
-            ".yaml",
-            [*SHARDED, "--precision", "amp-bf16"],
-            read_accelerate,
-            {"gpus": 8, "kind": "MULTI_GPU", "precision": "bf16"},
-        ),
-        (
-            "accelerate",
-            "accelerate",
-            ".json",
-            [str(inference)],
-            read_device_map,
-            {"parameters": parameters_of(inference)},
-        ),
-        ("trl", "trl", ".yaml", TUNED, read_trl, {"batch": 1, "optim": "adamw_torch"}),
-        ("axolotl", "axolotl", ".yaml", TUNED, read_axolotl, {"batch": 1, "adapter": "qlora"}),
-        (
-            "trl",
-            "trl",
-            ".yaml",
-            [*SHARDED, "--fsdp", "--precision", "mixed-bf16", "--checkpoint"],
-            read_sharded_trl,
-            {"zero": 0},
-        ),
-        (
-            "trl",
-            "trl",
-            ".yaml",
-            [*SHARDED, "--zero", "3", "--precision", "bf16", "--offload", "all"],
-            read_sharded_trl,
-            {"zero": 3},
-        ),
-        (
-            "axolotl",
-            "axolotl",
-            ".yaml",
-            [*SHARDED, "--fsdp", "--precision", "mixed-bf16"],
-            read_axolotl,
-            {"batch": 2, "adapter": None},
-        ),
-        (
-            "axolotl",
-            "axolotl",
-            ".yaml",
-            [*SHARDED, "--zero", "2", "--precision", "bf16"],
-            read_axolotl,
-            {"batch": 2, "adapter": None},
-        ),
-        ("torchtitan", "torchtitan", ".toml", titan_words, read_torchtitan, titan),
-        ("torchtitan", "", ".toml", titan_words, read_job_config(given.torchtitan_02), titan),
-        (
-            "megatron",
-            "megatron-core",
-            ".sh",
-            [*SHARDED, "--zero", "1", "--precision", "mixed-bf16", "--checkpoint"],
-            read_megatron,
-            {"recompute": "full"},
-        ),
-        (
-            "megatron",
-            "megatron-core",
-            ".sh",
-            [*SHARDED, "--zero", "3", "--precision", "mixed-bf16", "--offload", "optimizer"],
-            read_megatron,
-            {"recompute": None},
-        ),
-        (
-            "llama.cpp",
-            "",
-            ".sh",
-            [
-                "llama-3-8b",
-                "--precision",
-                "bf16",
-                "--context-length",
-                "8192",
-                "--users",
-                "2",
-                "--gpu",
-                "rtx4090",
-            ],
-            read_llama(given.llama_source),
-            {"context": "16384", "layers": "33"},
-        ),
-        (
-            "llama.cpp",
-            "",
-            ".sh",
-            [
-                "mixtral-8x7b",
-                "--precision",
-                "bf16",
-                "--base",
-                "nf4",
-                "--context-length",
-                "4096",
-                "--gpu",
-                "rtx4090",
-            ],
-            read_llama(given.llama_source),
-            {"context": "4096", "layers": "33"},
-        ),
-        ("tensorflow", "", ".py", [str(training)], read_tensorflow, {"limit": 8}),
+    mixed, bf16 = ["--precision", "mixed-bf16"], ["--precision", "bf16"]
+    offload, served = ["--offload", "all"], ["--precision", "bf16", "--gpu", "rtx4090"]
+    on_host = ["--zero", "2", "--offload", "optimizer"]
+    cases = [
+        Case("deepspeed", [*SHARDED, "--zero", "3", *offload, *bf16], read_deepspeed,
+             zero | {"zero": 3, "offload": True}),
+        Case("deepspeed", [*SHARDED, "--zero", "2", "--precision", "amp-bf16"], read_deepspeed,
+             zero | {"zero": 2, "offload": False}),
+        Case("deepspeed", [*SHARDED, "--precision", "fp32", "--optimizer", "momentum"], read_deepspeed,
+             zero | {"zero": 0, "offload": False}),
+        Case("deepspeed", [*LLAMA, *on_host, *bf16], read_deepspeed,
+             {"batch": 2, "accumulation": 1, "gpus": 1, "zero": 2, "offload": True}),
+        Case("deepspeed", [str(hooked)], read_deepspeed,
+             {"batch": 2, "accumulation": 1, "gpus": 1, "zero": 2, "offload": True}),
+        Case("fsdp", [*SHARDED, "--fsdp", *mixed, "--checkpoint"], read_accelerate,
+             fsdp | {"checkpoint": True, "offload": "OffloadPolicy"}),
+        Case("accelerate", [*SHARDED, "--fsdp", *mixed, *offload], read_accelerate,
+             fsdp | {"checkpoint": False, "offload": "CPUOffloadPolicy"}),
+        Case("accelerate", [*SHARDED, "--zero", "3", *bf16], read_accelerate,
+             {"gpus": 8, "kind": "DEEPSPEED", "precision": "bf16", "zero": 3}),
+        Case("accelerate", [*SHARDED, "--precision", "amp-bf16"], read_accelerate,
+             {"gpus": 8, "kind": "MULTI_GPU", "precision": "bf16"}),
+        Case("accelerate", [str(hooked)], read_accelerate,
+             {"gpus": 1, "kind": "DEEPSPEED", "precision": "bf16", "zero": 2}),
+        Case("accelerate", [str(inference)], read_device_map, {"parameters": parameters_of(inference)},
+             ending=".json"),
+        Case("trl", TUNED, read_trl, {"batch": 1, "optim": "adamw_torch"}),
+        Case("axolotl", TUNED, read_axolotl, {"batch": 1, "length": 2048, "adapter": "qlora"}),
+        Case("trl", [*SHARDED, "--fsdp", *mixed, "--checkpoint"], read_sharded_trl, {"zero": 0}),
+        Case("trl", [*SHARDED, "--zero", "3", *bf16, *offload], read_sharded_trl, {"zero": 3}),
+        # DeepSpeed's own section says autocast.
+        Case("trl", [str(hooked)], read_sharded_trl, {"zero": 2, "bf16": False}),
+        Case("axolotl", [*SHARDED, "--fsdp", *mixed], read_axolotl,
+             {"batch": 2, "length": 2048, "adapter": None}),
+        Case("axolotl", [*SHARDED, "--zero", "2", *bf16], read_axolotl,
+             {"batch": 2, "length": 2048, "adapter": None}),
+        Case("axolotl", [str(hooked)], read_axolotl, {"batch": 2, "length": 1024, "adapter": None}),
+        Case("torchtitan", titan_words, read_torchtitan, titan),
+        Case("torchtitan", titan_words, read_job_config(given.torchtitan_02), titan, package=""),
+        Case("megatron", [*SHARDED, "--zero", "1", *mixed, "--checkpoint"], read_megatron,
+             {"recompute": "full"}),
+        Case("megatron", [*SHARDED, "--zero", "3", *mixed, "--offload", "optimizer"], read_megatron,
+             {"recompute": None}),
+        Case("llama.cpp", ["llama-3-8b", "--context-length", "8192", "--users", "2", *served],
+             read_llama(given.llama_source), {"context": "16384", "layers": "33"}),
+        Case("llama.cpp", ["mixtral-8x7b", "--base", "nf4", "--context-length", "4096", *served],
+             read_llama(given.llama_source), {"context": "4096", "layers": "33"}),
+        Case("tensorflow", [str(training)], read_tensorflow, {"limit": 8}),
     ]
     failed = 0
-    for number, (form, package, ending, words, read, wanted) in enumerate(cases):
-        path = folder / f"{number}{ending}"
+    for number, case in enumerate(cases):
+        form, words, package = case.form, case.words, case.of_package
+        path = folder / f"{number}{case.file_ending}"
         done = subprocess.run(
             [given.program, "export", *words, "--to", form, "-o", str(path)],
             capture_output=True,
@@ -516,7 +453,7 @@ def main() -> int:
                 raise AssertionError(done.stderr.strip())
             if package and not version_of(package):
                 raise Unread(package)
-            read(path, wanted)
+            case.read(path, case.wanted)
         except Unread as missing:
             result = f"unread: {missing} is not there"
         except Exception as error:  # a reader's own refusal is of any class

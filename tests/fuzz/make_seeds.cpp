@@ -1,5 +1,5 @@
-// fuzz_seeds KIND FOLDER: writes seeds for the fuzz targets `plan`, `answers`
-// and `weights`.
+// fuzz_seeds KIND FOLDER: writes seeds for the fuzz targets `plan`, `pytorch_plan`, `answers` and
+// `weights`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -10,15 +10,20 @@
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/model/load_model.hpp"
+#include "estimator/runtime/process_overhead.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "gpu_probe/cudnn/answer_file.hpp"
 #include "planner/plan/plan_file.hpp"
 #include "planner/propose/proposals.hpp"
+#include "planner/pytorch/pytorch_plan_file.hpp"
+#include "planner/pytorch/pytorch_plans.hpp"
 #include "tests/support/source_directory.hpp"
 #include "tests/support/weight_files.hpp"
 
 namespace stowage {
 namespace {
+
+constexpr std::size_t most_seed_storages = 6;  // of a plan for PyTorch: enough for every word
 
 void write(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -26,14 +31,16 @@ void write(const std::string& path, std::string_view bytes) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-PlanRequest request_for(const std::string& model, Bytes budget) {
+PlanRequest request_for(const std::string& model, Bytes budget,
+                        Runtime runtime = Runtime::stowage) {
   auto found = find_model(model, testing::source_path("/configs/models"));
   if (!found) throw std::runtime_error(render(found.error()));
   auto graph = load_model(found->source, found->options);
   if (!graph) throw std::runtime_error(render(graph.error()));
   PlanRequest request;
-  const ChosenStep chosen{.lowering = {.optimizer = graph->optimizer}};
-  request.document = make_document(*graph, chosen, Runtime::stowage, {}, step_alone).value();
+  const ChosenStep chosen{
+      .lowering = {.kernels = kernel_set_of(runtime), .optimizer = graph->optimizer}};
+  request.document = make_document(*graph, chosen, runtime, {}, step_alone).value();
   request.description = found->source;
   request.model_options = found->options;
   request.batch = WholeBatch(8);
@@ -55,6 +62,31 @@ void write_plans(const std::string& folder) {
       for (const Plan& plan : *plans) {
         write(fmt::format("{}/{}-{}-{}.yaml", folder, model, budget.count() >> 20, plan.name),
               write_plan(plan));
+      }
+    }
+  }
+}
+
+/// On cards of less and less memory, each proposal a seed.
+void write_pytorch_plans(const std::string& folder) {
+  const auto workspaces = rule_workspace_source(8.6);
+  for (const std::string model : {"mlp", "resnet18"}) {
+    PytorchRequest request{.plan = request_for(model, Bytes(), Runtime::pytorch)};
+    request.process.runtime = Runtime::pytorch;
+    for (const Bytes total : {8_GiB, 1_GiB, 768_MiB, 640_MiB, 576_MiB}) {
+      request.plan.card = generic_card(total);
+      request.plan.available =
+          allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
+      request.plan.budget = request.plan.available;
+      const auto proposals = make_pytorch_plans(request, *workspaces);
+      if (!proposals) continue;
+      for (const PytorchProposal& proposal : *proposals) {
+        PytorchPlan plan = proposal.plan;
+        plan.names_are_recorded = proposal.name == "offload";
+        if (plan.offload.size() > most_seed_storages) plan.offload.resize(most_seed_storages);
+        plan.question = PlannedQuestion{model, {{"gpu_memory", {"1GiB"}}, {"deterministic", {}}}};
+        write(fmt::format("{}/{}-{}-{}.yaml", folder, model, total.count() >> 20, proposal.name),
+              write_pytorch_plan(plan));
       }
     }
   }
@@ -84,10 +116,11 @@ void write_weights(const std::string& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("fuzz_seeds plan|answers|weights FOLDER\n", stderr);
+    std::fputs("fuzz_seeds plan|pytorch_plan|answers|weights FOLDER\n", stderr);
     return 2;
   }
   if (std::string_view(argv[1]) == "plan") stowage::write_plans(argv[2]);
+  if (std::string_view(argv[1]) == "pytorch_plan") stowage::write_pytorch_plans(argv[2]);
   if (std::string_view(argv[1]) == "answers") stowage::write_answers(argv[2]);
   if (std::string_view(argv[1]) == "weights") stowage::write_weights(argv[2]);
   return 0;

@@ -9,7 +9,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(description plan step answers machine alloc_conf import fold inline hub config weights)
+[[ ${#targets[@]} -gt 0 ]] || targets=(description plan pytorch_plan step answers machine alloc_conf import fold inline hub config weights)
 
 command -v clang++ >/dev/null || { echo "fuzzing needs clang++" >&2; exit 77; }
 [[ -f build-fuzz/build.ninja ]] || cmake --preset fuzz >/dev/null
@@ -26,7 +26,7 @@ seeds() {
       build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2"
       cp -n tests/plans/plan-*/*.yaml "$2"
       ;;
-    answers | weights) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
+    answers | pytorch_plan | weights) build-fuzz/tests/fuzz/fuzz_seeds "$1" "$2" ;;
     config)
       for folder in tests/hf/small-*/ tests/hf/tiny-*/; do  # whose networks are small
         cp -n "${folder}config.json" "$2/$(basename "$folder").json"

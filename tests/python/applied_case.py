@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import unittest
 import warnings
@@ -13,6 +14,7 @@ from torch import nn
 
 import stowage
 from planned import Planner, write_plan
+from stowage.plans.stash import Stash
 
 Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
 
@@ -20,6 +22,33 @@ Step = Callable[[nn.Module, torch.Tensor], torch.Tensor]
 # PyTorch's engine is set up by the first backward of a process: it has to be one on the pretended device,
 # else no test can record a step after another has trained on the CPU.
 stowage.record(nn.Linear(1, 1), torch.zeros(2, 1), loss=torch.mean)
+
+
+def small() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 4))
+
+
+class Net(nn.Module):
+    """Layers 8 -> 16 -> 4 around a function of the test's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(8, 16), nn.Linear(16, 4)
+
+    def middle(self, h: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.middle(self.first(x)))
+
+
+def batches(count: int = 3, size: int = 4) -> list[torch.Tensor]:
+    torch.manual_seed(2)
+    return [torch.randn(size, 8) for _ in range(count)]
+
+
+def living_stashes() -> int:
+    return sum(type(one) is Stash for one in gc.get_objects())
 
 
 def mean_square(output: torch.Tensor) -> torch.Tensor:

@@ -63,6 +63,7 @@ class Fit(unittest.TestCase):
         self.assertIn("recorded train at batch 12000: ", err)
         self.assertIn('    stowage.apply(model, optimizer, "train.plan.yaml")\n', out)
         self.assertEqual(self.plan["names"], "recorded")
+        self.assertNotIn("question", self.plan)  # the recording is not kept
         self.assertEqual(self.plan["batch"] * self.plan["micro_batches"], 12000)
 
     def test_what_does_not_fit_is_a_no_and_writes_nothing(self) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import tempfile
 from typing import TYPE_CHECKING
 
 from stowage.command_line.program import compute_capability_of, run_stowage
 from stowage.command_line.record import add_source_options, print_warnings, recorded_step
+from stowage.document.write import checked_text
 from stowage.errors import StowageError
 from stowage.shown import printable_line
 from stowage.whole_file import check_place
@@ -62,7 +62,4 @@ def run(options: argparse.Namespace) -> int:
         words += ["--batch", str(options.batch)]
     if options.choose is not None:
         words += ["--choose", options.choose]
-    with tempfile.TemporaryDirectory(prefix="stowage-fit-") as folder:
-        step = str(pathlib.Path(folder) / "step.json")
-        recorded.save(step)
-        return run_stowage([*words, step])
+    return run_stowage([*words, "-"], checked_text(document, "the step"))

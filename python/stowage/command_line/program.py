@@ -58,12 +58,12 @@ def compute_capability_of(card: str) -> tuple[int, int]:
     raise StowageError(f"{name} is not in the program's own list")
 
 
-def run_stowage(words: list[str]) -> int:
-    """Runs the program with these words, on this process' stdout and stderr; its exit code. Raises
-    StowageError where it cannot be run."""
+def run_stowage(words: list[str], text: str) -> int:
+    """Runs the program with these words and that text on its stdin, on this process' stdout and stderr;
+    its exit code. Raises StowageError where it cannot be run."""
     program = stowage_program()
     try:
-        return subprocess.run([program, *words], check=False).returncode
+        return subprocess.run([program, *words], check=False, input=text, text=True).returncode
     except OSError as error:
         raise StowageError(f"{program}: {error.strerror}",
                            "STOWAGE_PROGRAM=FILE says where the program is") from error

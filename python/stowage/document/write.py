@@ -33,17 +33,21 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def write(document: dict[str, Any], path: StrPath) -> None:
-    """Writes the file. Raises StowageError where it cannot be written, and where the program would not
-    read it."""
+def checked_text(document: dict[str, Any], name: StrPath) -> str:
+    """The file's text. Raises StowageError where the program would not read it; `name` is the file's."""
     try:
         check_readable(document)
     except Unreadable as reason:
-        raise StowageError(f"{path}: `stowage` would refuse this recording: {reason}",
+        raise StowageError(f"{name}: `stowage` would refuse this recording: {reason}",
                            "nothing was written; please report it with the step that was recorded"
                            ) from None
     text = text_of(document)
     if len(text) > LARGEST_BYTES:  # json.dumps writes ASCII
         raise StowageError(f"the step has {len(text) >> 20} MiB of text; 64 MiB are read",
                            "record fewer layers or micro-batches")
-    write_whole(path, text)
+    return text
+
+
+def write(document: dict[str, Any], path: StrPath) -> None:
+    """Writes the file. Raises StowageError as checked_text, and where it cannot be written."""
+    write_whole(path, checked_text(document, path))

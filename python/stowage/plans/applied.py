@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import torch
 
 from stowage.errors import StowageError
+from stowage.plans.allocator import warn_of_settings
 from stowage.plans.chunks import ChunkedCalls
 from stowage.plans.events import Events
 from stowage.plans.host_updates import HostUpdates
@@ -55,6 +56,7 @@ class Applied:
         self.offloading.streamed = self.streamed if self.streamed.blocks else None
         self.calls = ModuleCalls([by_path[path] for path in plan.checkpoint], self.streamed,
                                  self.chunked(), self.offloading)
+        warn_of_settings(plan, self.device_type())
         self.stepped: set[int] = set()  # optimizers, in this round
         self.seen: set[int] = set()  # entries, in this round
         self.stack = contextlib.ExitStack()

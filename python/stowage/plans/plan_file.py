@@ -89,6 +89,7 @@ class Plan:
     peak_allocated: int | None = None  # bytes
     peak_reserved: int | None = None  # bytes
     gradients_in_flight: int | None = None  # of an optimizer on the CPU; None: it stays on the device
+    allocator: str = ""  # settings of PyTorch's allocator that it was simulated with, beside the usual
     update_bytes: int = 0  # that such an optimizer moves to the host each step, and back
     source: str = "the plan"  # the file's name
 
@@ -225,6 +226,7 @@ class PlanReader:
             peak_allocated=self.optional_number(totals, "peak_allocated_bytes", "totals"),
             peak_reserved=self.optional_number(totals, "peak_reserved_bytes", "totals"),
             gradients_in_flight=in_flight,
+            allocator=self.text(content, "allocator", "") if content.get("allocator") is not None else "",
             source=self.name)
         moved = self.optional_number(totals, "to_host_bytes", "totals")
         if in_flight is None or moved is None or plan.micro_batch is None:

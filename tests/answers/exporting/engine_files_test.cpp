@@ -389,6 +389,24 @@ TEST_CASE("what does not fit is written with that on its head") {
                                      "GiB card.\n# It does not fit: "));
 }
 
+TEST_CASE("a single GPU offloads its optimizer by DeepSpeed, and that is counted") {
+  ExportQuestion question = small_llama(ExportForm::deepspeed);
+  question.step.model.options.precision = Precision::bf16;
+  question.step.wishes.optimizer = "adamw";
+  question.step.wishes.parallel = {.zero = 2, .offload = Offload::optimizer};
+  const auto found = answer(question);
+  REQUIRE_MESSAGE(found, render(found.error()));
+  CHECK(found->body.find("\"train_batch_size\": 2,") != std::string::npos);
+  CHECK(found->body.find("\"stage\": 2,") != std::string::npos);
+  CHECK(found->body.find("\"offload_optimizer\"") != std::string::npos);
+  CHECK(found->uncounted ==
+        std::vector<std::string>{
+            "what DeepSpeed takes before the first step",
+            "what NCCL takes for a group of one GPU, which DeepSpeed opens too"});
+  const auto& check = std::get<CheckAnswer>(found->sizes);
+  CHECK(check.report.host_buffers.size() == 5);
+}
+
 TEST_CASE("settings that a program does not have are refused") {
   const std::string place = "<question>: error: ";
   CHECK(exported_body(sharded_llama(ExportForm::deepspeed, 0, true)) ==

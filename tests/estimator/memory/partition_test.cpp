@@ -72,6 +72,35 @@ TEST_CASE("one GPU has nobody to share with, nor has an inference buckets") {
         sized_model("mlp", {}, Precision::fp32).storage_bytes);
 }
 
+TEST_CASE("a single GPU that offloads its optimizer keeps parameters alone, and ZeRO's buffers") {
+  const DataParallel offloads{.gpus = 1, .zero = 2, .offload = Offload::optimizer};
+  const SizedStep step = sized_model("gpt2", offloads, Precision::mixed_bf16);
+  const States kept = states(step), whole = states(sized_model("gpt2", {}, Precision::mixed_bf16));
+  CHECK(kept.parameters == whole.parameters);
+  CHECK(kept.gradients == 0);
+  CHECK(kept.optimizer_state == 0);
+  const auto buffers = parallel_buffers(*step.graph);
+  REQUIRE(buffers.size() == 2);
+  CHECK(buffers[0].name == "ZeRO's reduction buffer");
+  CHECK(buffers[0].bytes == Bytes(2 * zero_reduce_bucket_elements));
+  CHECK(buffers[1].name == "gradient on its way to the CPU");
+  CHECK(buffers[1].bytes == Bytes(2 * 50257 * 768));
+  std::vector<std::string> names;
+  for (const HostBuffer& buffer : host_buffers(*step.graph)) names.push_back(buffer.name);
+  CHECK(names == std::vector<std::string>{"fp32 master weights", "fp32 gradients",
+                                          "updated parameters on their way back",
+                                          "gradient on its way", "optimizer state"});
+}
+
+TEST_CASE("a single GPU that offloads its parameters too gathers them, as several do") {
+  const DataParallel offloads{.gpus = 1, .zero = 3, .offload = Offload::all};
+  const SizedStep step = sized_model("gpt2", offloads, Precision::mixed_bf16);
+  const auto buffers = parallel_buffers(*step.graph);
+  REQUIRE(buffers.size() == 3);
+  CHECK(buffers[2].name == "gathered parameters");
+  CHECK(buffers[2].bytes == Bytes(2 * 124'439'808));
+}
+
 TEST_CASE("DDP keeps the gradients once more") {
   const SizedStep step = sized_model("mlp", {.gpus = 2}, Precision::fp32);
   const auto buffers = parallel_buffers(*step.graph);

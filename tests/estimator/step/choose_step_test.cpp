@@ -128,6 +128,17 @@ TEST_CASE("ways to share a model out that do not go together are refused") {
   CHECK(with({.gpus = 2, .zero = 2, .offload = Offload::all}) ==
         "error: ZeRO 2 keeps whole parameters on each GPU: stage 3 offloads them\n"
         "  offload the optimizer alone\n");
+  CHECK(with({.zero = 2}) ==
+        "error: ZeRO shares a model out among GPUs: one has nobody to share with\n"
+        "  offload the optimizer, as a single GPU can, or say how many there are\n");
+}
+
+TEST_CASE("a single GPU runs ZeRO for what it offloads") {
+  const StepWishes offloads{.parallel = {.zero = 2, .offload = Offload::optimizer}};
+  const LoweringSettings settings =
+      chosen(model("", {.precision = Precision::bf16}), offloads).lowering;
+  CHECK(settings.parallel.runs_zero());
+  CHECK(settings.optimizer.master_weights == MasterWeights::weights);
 }
 
 TEST_CASE("the card's capability reaches PyTorch's lowering alone") {

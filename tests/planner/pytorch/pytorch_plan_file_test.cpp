@@ -26,7 +26,11 @@ PytorchPlan small_plan() {
       .saved = 7,
       .checkpoint = {"h.0", "h.1"},
       .stream = {{"h.0", {"h.0.a", "h.0.b"}, Bytes(1024), 2}, {"h.1", {"h.1.a"}, Bytes(512), 1}},
-      .optimizer_on_cpu = true};
+      .optimizer_on_cpu = true,
+      .expandable_segments = true};
+  plan.question =
+      PlannedQuestion{"a \"file\".json",
+                      {{"gpu_memory", {"8GiB"}}, {"deterministic", {}}, {"set", {"a=1", "b=2"}}}};
   plan.offload.push_back(
       {.saved = {{"conv1#0", DataType::float32, {batch_symbol, Affine(3, 2), 7, Affine(-5, 1)}},
                  {"conv2#1", DataType::bfloat16, {}}},
@@ -78,6 +82,12 @@ TEST_CASE("a plan for PyTorch is read back as it was written") {
   empty.trains = false;
   CHECK(read(write_pytorch_plan(empty)).value() == empty);
   CHECK_FALSE(is_pytorch_plan("stowage_plan: 2\n"));
+  CHECK(text.find(R"("question": {"model": "a \"file\".json", "settings": )"
+                  R"({"deterministic": [], "gpu_memory": ["8GiB"], "set": ["a=1","b=2"]}},)") !=
+        std::string::npos);
+  CHECK(text.find("\"allocator\": \"expandable_segments:True\",\n") != std::string::npos);
+  CHECK(allocator_variable(plan) == "PYTORCH_ALLOC_CONF");
+  CHECK(allocator_variable({.pytorch = "2.8"}) == "PYTORCH_CUDA_ALLOC_CONF");
 }
 
 TEST_CASE("what is no plan for PyTorch is refused with its place") {
@@ -105,6 +115,14 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
   CHECK(refusal("\"parts\": 4", "\"parts\": 3") == "3 parts cannot share a batch of 8 equally");
   CHECK(refusal("\"parts\": 4", "\"parts\": 1") ==
         "the number of parts must be an integer from 2 to 1000000000, not the number 1");
+  CHECK(refusal("\"expandable_segments:True\"", "\"max_split_size_mb:64\"") ==
+        "'allocator' is \"expandable_segments:True\", where it stands");
+  CHECK(refusal("[\"8GiB\"]", "\"8GiB\"") == "a setting's values must be a list, not a text");
+  CHECK(refusal("[16, 400]", "[-17, 1]") ==
+        "a storage has no -9 bytes, as it would at a batch of 8");
+  CHECK(refusal("[16, 400]", "[0, 1152921504606846976]") ==
+        "a storage has no 9223372036854775808 bytes, as it would at a batch of 8");
+  CHECK(refusal("0.125", "-0.125") == "'step_seconds' is no time");
   CHECK_FALSE(read("").has_value());
   CHECK_FALSE(read("[]").has_value());
   CHECK_FALSE(read("{\"format\": \"stowage-pytorch-plan\"}").has_value());

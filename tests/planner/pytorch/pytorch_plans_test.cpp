@@ -179,9 +179,10 @@ TEST_CASE("the parameters of an inference are streamed by as few blocks as do") 
   }
   const auto none = make_pytorch_plans(request_of(model, 1, 300_MiB, Mode::inference), *workspaces);
   REQUIRE_FALSE(none.has_value());
-  CHECK(none.error().front().message.find(
-            "has no room for the inference in parts and with its blocks' parameters streamed: ") !=
+  CHECK(none.error().front().message.find("has no room for the inference: ") !=
         std::string::npos);
+  CHECK(none.error().front().hint ==
+        "tried were the batch in parts and its blocks' parameters streamed");
   const auto resnet = make_pytorch_plans(
       request_of(testing::shipped("alexnet"), 1, 200_MiB, Mode::inference), *workspaces);
   REQUIRE_FALSE(resnet.has_value());
@@ -301,10 +302,63 @@ TEST_CASE("a card that holds no part of the step is told what is missing") {
   const auto workspaces = rule_workspace_source(8.6);
   const auto plans = make_pytorch_plans(request_of("gpt2", 1, 600_MiB), *workspaces);
   REQUIRE_FALSE(plans.has_value());
-  const std::string& message = plans.error().front().message;
-  CHECK(message.find("has no room for the step with saved tensors on the host and modules "
-                     "checkpointed: ") != std::string::npos);
-  CHECK(message.ends_with(" are missing at best"));
+  const Diagnostic& why = plans.error().front();
+  CHECK(why.message.find(" has no room for the step: ") != std::string::npos);
+  CHECK(why.message.ends_with(" are missing at best"));
+  CHECK(why.hint ==
+        "tried were saved tensors on the host with none to all of the modules run again; updates "
+        "on the CPU with saved tensors on the host or modules run again; all of this with "
+        "expandable segments of the allocator");
+}
+
+TEST_CASE("what a refused step lacks is enough beside the card, and a found plan is told of") {
+  const auto workspaces = rule_workspace_source(8.6);
+  Bytes missing;
+  int told = 0;
+  const ProposalOptions options{.has_plan = [&] { ++told; },
+                                .missing = [&](Bytes lacked) { missing = lacked; }};
+  const PytorchRequest small = request_of("gpt2", 2, 600_MiB);
+  REQUIRE_FALSE(make_pytorch_plans(small, *workspaces, options).has_value());
+  CHECK(missing > Bytes());
+  CHECK(told == 0);
+  const auto larger =
+      make_pytorch_plans(request_of("gpt2", 2, 600_MiB + missing + 128_MiB), *workspaces, options);
+  CHECK(larger.has_value());
+  CHECK(told == 1);
+}
+
+TEST_CASE("where fragments cost copies, expandable segments are proposed, and gain") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_pytorch_plans(request_of("bert-base", 4, 2500_MiB), *workspaces);
+  REQUIRE(plans.has_value());
+  const auto is_expandable = [](const PytorchProposal& proposal) {
+    return proposal.plan.expandable_segments;
+  };
+  REQUIRE(std::ranges::any_of(*plans, is_expandable));
+  for (const PytorchProposal& proposal : *plans) {
+    CAPTURE(proposal.name);
+    CHECK(proposal.name.ends_with("-expandable") == is_expandable(proposal));
+    if (!is_expandable(proposal)) continue;
+    CHECK_FALSE(proposal.plan.changes_nothing());
+    for (const PytorchProposal& other : *plans) {
+      if (is_expandable(other) || other.plan.micro_batches > 1) continue;
+      CHECK((proposal.plan.totals.step_seconds < other.plan.totals.step_seconds ||
+             proposal.plan.totals.to_host + proposal.plan.totals.from_host <
+                 other.plan.totals.to_host + other.plan.totals.from_host));
+    }
+  }
+}
+
+TEST_CASE("a process with expandable segments is planned with them at once") {
+  PytorchRequest request = request_of("resnet18", 32, 600_MiB);
+  request.process.allocator.expandable_segments = true;
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto plans = make_pytorch_plans(request, *workspaces);
+  REQUIRE(plans.has_value());
+  for (const PytorchProposal& proposal : *plans) {
+    CHECK(proposal.plan.expandable_segments);
+    CHECK_FALSE(proposal.name.ends_with("-expandable"));
+  }
 }
 
 TEST_CASE("the blocks of a network are the modules that can run again") {

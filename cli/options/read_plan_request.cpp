@@ -86,9 +86,9 @@ Diagnostics options_of_executor(const Arguments& arguments) {
 Diagnostics options_beside_serving(const Arguments& arguments) {
   Diagnostics mistakes;
   if (is_for_pytorch(arguments)) {
-    mistakes.push_back(command_line_error(
-        "--for pytorch is of one step, and --context-length plans two passes",
-        "leave --for out; stowage export --to llama.cpp takes the plan"));
+    mistakes.push_back(
+        command_line_error("--for pytorch is of one step, and --context-length plans two passes",
+                           "leave --for out; stowage export --to llama.cpp takes the plan"));
   }
   for (const std::string_view option : {"frontier", "validate"}) {
     if (!arguments.given(option)) continue;

@@ -53,7 +53,10 @@ def overridden(program: str, config: Path) -> set[str]:
             [program, "plan", str(config), *words, "-o", str(plan)], check=True, capture_output=True
         )
         text = subprocess.run(
-            [program, "export", str(plan), "--to", "llama.cpp"], check=True, capture_output=True, text=True
+            [program, "export", str(plan), "--to", "llama.cpp"],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
     lists = re.findall(r"\\\.\(([a-z0-9_|]+)\)(?=\\\.)", text)
     return {name for names in lists for name in names.split("|") if not name.isdigit()}

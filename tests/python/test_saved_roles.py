@@ -47,7 +47,8 @@ def hooked(call: Callable[[torch.Tensor], torch.Tensor]) -> int:
             return result
 
     argument = torch.rand(4, 8, requires_grad=True).clone() + 0.1
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: (after.append(True), t)[1], lambda t: t), Kernels():
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: (after.append(True), t)[1], lambda t: t)
+    with hooks, Kernels():
         call(argument)
     return len(after)
 

@@ -1,7 +1,8 @@
 """What autograd keeps for backward.
 
-Autograd saves an operator's arguments before it calls the kernel and its results after. So what is saved
-between two nodes is a result of the last one, where its function keeps results, or an argument of the next.
+Autograd saves an operator's arguments before it calls the kernel and its results after. So what is
+saved between two nodes is a result of the last one, where its function keeps results, or an argument of
+the next.
 Those of a step's first pass have keys (plans/saved_names.py) and are recorded call by call; of the others
 equal ones are recorded once.
 """
@@ -138,8 +139,8 @@ class SavedTensors:
         self.pending.append((storage, named))
 
     def is_result_of_last(self, tensor: torch.Tensor, storage: int) -> bool:
-        """Whether the last node's call saves it, whose result it is. Else it is an argument of the next: a
-        result is saved within its own module, and once."""
+        """Whether the last node's call saves it, whose result it is. Else it is an argument of the next:
+        a result is saved within its own module, and once."""
         index = len(self.recorder.step.nodes) - 1
         last = self.recorder.step.nodes[index]
         if not any(view.storage == storage for view in last.writes):

@@ -179,8 +179,7 @@ TEST_CASE("the parameters of an inference are streamed by as few blocks as do") 
   }
   const auto none = make_pytorch_plans(request_of(model, 1, 300_MiB, Mode::inference), *workspaces);
   REQUIRE_FALSE(none.has_value());
-  CHECK(none.error().front().message.find("has no room for the inference: ") !=
-        std::string::npos);
+  CHECK(none.error().front().message.find("has no room for the inference: ") != std::string::npos);
   CHECK(none.error().front().hint ==
         "tried were the batch in parts and its blocks' parameters streamed");
   const auto resnet = make_pytorch_plans(

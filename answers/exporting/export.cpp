@@ -161,6 +161,7 @@ Result<ExportAnswer> export_setup(const ExportQuestion& question, const PlannedS
   if (!file) return tl::unexpected(std::move(file.error()));
   file->unsaid = unsaid_settings(step, *file);
   std::vector<std::string> remarks;
+  remarks.reserve(unexpressed.size());
   for (const std::string& line : unexpressed) {
     remarks.push_back(fmt::format("of the plan it cannot say {}{}", line,
                                   question.plan ? "; stowage.apply carries it out" : ""));

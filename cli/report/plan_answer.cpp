@@ -418,12 +418,13 @@ void add_written_plan(const Plan& plan, const std::string& path, Report& report)
   for (const ExportForm form : exports_of(plan)) {
     const std::string_view name = row_of(form).name;
     forms.emplace_back(name);
-    exported += exported.empty()    ? fmt::format("stowage export {} --to {}", file, name)
+    exported += exported.empty()
+                    ? fmt::format("stowage export {} {} {}", file, in_options("`to`"), name)
                 : forms.size() == 2 ? fmt::format("; also {}", name)
                                     : fmt::format(", {}", name);
   }
   const std::string recounted =
-      fmt::format("stowage validate {}{}", file, runs ? "" : " --model-only");
+      fmt::format("stowage validate {}{}", file, runs ? "" : " " + in_options("`model_only`"));
   report.json.emplace_back("next",
                            Json::Object{{"validate", recounted}, {"exports", std::move(forms)}});
   report.say("  " + recounted);

@@ -90,6 +90,7 @@ Json words_json(const std::vector<std::string>& words) {
 
 std::vector<std::string> modules_of(const std::vector<StreamedModule>& stream) {
   std::vector<std::string> modules;
+  modules.reserve(stream.size());
   for (const StreamedModule& module : stream) modules.push_back(module.module);
   return modules;
 }

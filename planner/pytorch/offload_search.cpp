@@ -66,8 +66,9 @@ class Cuts {
       return true;
     }
     auto made = make_case(planning, of_.step.graph);
-    if (made) case_ = *std::move(made);
-    return made.has_value();
+    if (!made) return false;
+    case_ = *std::move(made);
+    return true;
   }
 
   /// What the step lacks of the card with a cut of so much memory; at most 0: it fits. None: there

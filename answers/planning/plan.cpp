@@ -191,6 +191,7 @@ FoundPlans search_plans(const PlanQuestion& question, const PreparedPlan& prepar
         make_served_plans(request, prepared.serving->decode, workspaces.source(), options);
     found.plans = std::move(served.plans);
     found.decode = served.decode;
+    found.outcome = std::move(served.outcome);
   } else {
     found.plans = make_plans(request, workspaces.source(), options);
   }

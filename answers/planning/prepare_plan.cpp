@@ -159,14 +159,10 @@ Result<AskedStep> find_planned_step(const PlanQuestion& question, const AskedCar
   return step;
 }
 
-/// A round of serving, as a step that was made of no description: none is lowered to it.
-Result<AskedStep> find_served_round(const PlanQuestion& question, const AskedCard& card,
-                                    std::optional<ServedStep>& serving) {
-  auto served = served_step(question.step, *question.serving, card);
-  if (!served) return tl::unexpected(std::move(served.error()));
-  served->round.written_by = fmt::format("stowage {}", question.stowage_version);
-  AskedStep step{.document = served->round, .settings = served->settings};
-  serving = *std::move(served);
+/// A round of serving as a step: it is lowered from no one description.
+AskedStep round_of(const ServedStep& served, const PlanQuestion& question) {
+  AskedStep step{.document = served.round, .settings = served.settings};
+  step.document.written_by = fmt::format("stowage {}", question.stowage_version);
   return step;
 }
 
@@ -227,8 +223,13 @@ Result<PreparedPlan> prepare_plan(const PlanQuestion& question) {
   // The plans' own remarks say whose times they have.
   if (*measured && !question.card) card->notes.clear();
   std::optional<ServedStep> serving;
-  auto step = question.serving ? find_served_round(question, *card, serving)
-                               : find_planned_step(question, *card);
+  if (question.serving) {
+    auto served = served_step(question.step, *question.serving, *card);
+    if (!served) return tl::unexpected(std::move(served.error()));
+    serving = *std::move(served);
+  }
+  auto step = serving ? Result<AskedStep>(round_of(*serving, question))
+                      : find_planned_step(question, *card);
   if (!step) return tl::unexpected(std::move(step.error()));
   auto host = find_asked_host(question);
   if (!host) return tl::unexpected(std::move(host.error()));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "estimator/base/kernel_set.hpp"
+#include "estimator/rewrite/kept_results.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/step/saved_storages.hpp"
@@ -34,10 +35,6 @@ struct Region {
   std::optional<std::size_t> before;    // the backward node before which they run
   std::size_t end = 0;                  // one past its last node of the forward pass
 };
-
-bool runs_forward(const KernelNode& node) {
-  return node.phase != Phase::backward && node.phase != Phase::update;
-}
 
 class Checkpointing {
  public:
@@ -444,28 +441,6 @@ StepGraph Checkpointing::run() && {
   put_together();
   let_dead_ends_go();
   return std::move(step_);
-}
-
-/// An error for a kept result that an operator of the region overwrites, which PyTorch refuses too.
-std::optional<Diagnostic> overwritten_result(const StepGraph& step,
-                                             const std::vector<CheckpointRegion>& regions) {
-  std::set<OperatorId> kept;
-  for (const CheckpointRegion& region : regions)
-    kept.insert(region.kept.begin(), region.kept.end());
-  if (kept.empty()) return std::nullopt;
-  std::map<StorageId, OperatorId> results;
-  for (const KernelNode& node : step.nodes) {
-    if (!runs_forward(node)) continue;
-    for (const TensorView& written : node.writes) {
-      if (kept.contains(node.op)) results.emplace(written.storage, node.op);
-      const auto found = results.find(written.storage);
-      if (found == results.end() || found->second == node.op) continue;
-      return Diagnostic{.message = fmt::format("'{}' overwrites the result of '{}', which a "
-                                               "selective checkpoint is to keep",
-                                               step.layer(node.op), step.layer(found->second))};
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace

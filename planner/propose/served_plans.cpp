@@ -107,7 +107,7 @@ class ServedSearch {
     const auto alone = least_whole_arena(decode_, workspaces_);
     if (!alone) return {tl::unexpected(alone.error()), std::nullopt};
     if (round_.budget.fits(*whole)) {
-      ServedPlans everything{plans_of_round({}), std::nullopt};
+      ServedPlans everything = plans_of_round({});
       if (everything.plans) {
         (void)residents_within(round_.budget.bytes);
         everything.decode = decode_plan_;
@@ -125,7 +125,7 @@ class ServedSearch {
       found = std::move(roomier);
     }
     if (found) return *std::move(found);
-    return {plans_of_round(homes_of({}, *round_.document.graph)), std::nullopt};
+    return plans_of_round(homes_of({}, *round_.document.graph));
   }
 
  private:
@@ -138,8 +138,11 @@ class ServedSearch {
     for (int i = 0; i < most_decode_plans && budget > Bytes() && !is_cancelled(); ++i) {
       const auto residents = residents_within(budget);
       if (!residents || residents->empty()) return std::nullopt;
-      auto plans = plans_of_round(homes_of(*residents, *round_.document.graph));
-      if (plans) return ServedPlans{std::move(plans), decode_plan_};
+      ServedPlans found = plans_of_round(homes_of(*residents, *round_.document.graph));
+      if (found.plans) {
+        found.decode = decode_plan_;
+        return found;
+      }
       budget -= less;
     }
     return std::nullopt;
@@ -152,10 +155,15 @@ class ServedSearch {
     return best.totals.step_seconds + (tokens_of_answer - 1) * served.decode->step_seconds;
   }
 
-  Result<std::vector<Plan>> plans_of_round(StorageHomes homes) const {
+  /// Without decode's plan.
+  [[nodiscard]] ServedPlans plans_of_round(StorageHomes homes) const {
     PlanRequest request = round_;
     request.pins.homes = std::move(homes);
-    return make_plans(request, workspaces_, options_);
+    ServedPlans found;
+    ProposalOptions options = options_;
+    options.ended = [&](const SearchOutcome& outcome) { found.outcome = outcome; };
+    found.plans = make_plans(request, workspaces_, options);
+    return found;
   }
 
   [[nodiscard]] std::optional<Plan> plan_of_decode(const PlanRequest& request) const {

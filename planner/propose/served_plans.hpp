@@ -24,13 +24,14 @@ struct DecodePlan {
 };
 
 struct ServedPlans {
-  Result<std::vector<Plan>> plans;   ///< of the round, as make_plans' for its homes
+  Result<std::vector<Plan>> plans = {};  ///< of the round, as make_plans' for its homes
   std::optional<DecodePlan> decode;  ///< with the homes of `plans`; none: nothing has one on the
                                      ///< GPU, or there is no plan
+  SearchOutcome outcome = {};        ///< of the search that found `plans`
 };
 
 /// `round`: a served_round. `decode`: its second pass alone, of the same batch. Errors of `plans`:
-/// make_plans'. Searches at most eight times as much as make_plans.
+/// make_plans'. Searches several times as much as make_plans. Of `options`, `ended` is not called.
 [[nodiscard]] ServedPlans make_served_plans(const PlanRequest& round, const StepDocument& decode,
                                             WorkspaceSource& workspaces,
                                             const ProposalOptions& options);

@@ -23,6 +23,7 @@
 #include "planner/pytorch/offload_search.hpp"
 #include "planner/pytorch/saved_moments.hpp"
 #include "planner/pytorch/streamable_blocks.hpp"
+#include "planner/pytorch/tried_means.hpp"
 
 namespace stowage {
 
@@ -70,6 +71,7 @@ class PytorchSearch {
     }
     least_missing_ = least_missing_unchanged_ = Bytes() - report.headroom;
     streamable_ = streamable_blocks(request_.plan.document, *whole_.graph).size();
+    tried_ = {.trains = trains(), .streams = streamable_ > 0};
     if (trains()) {
       search_training();
       search_expandable();
@@ -96,6 +98,7 @@ class PytorchSearch {
     std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
       return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
     });
+    tried_.has_modules = !regions_.empty();
     search_shares();
     search_parts();
     search_host_updates();
@@ -132,7 +135,7 @@ class PytorchSearch {
   }
 
   [[nodiscard]] Diagnostic nothing_fits() const {
-    std::string hint = fmt::format("tried were {}", fmt::join(tried(), "; "));
+    std::string hint = "tried were " + in_words(tried_);
     if (has_quantised_weights(*request_.plan.document.graph)) {
       hint += "; quantised weights are not streamed: they stay on the GPU";
     }
@@ -140,35 +143,6 @@ class PytorchSearch {
                                    request_.plan.card.name, trains() ? "step" : "inference",
                                    format_bytes(least_missing_)),
             .hint = std::move(hint)};
-  }
-
-  /// What was tried where nothing fits.
-  [[nodiscard]] std::vector<std::string> tried() const {
-    if (!trains()) {
-      if (streamable_ > 0) return {"the batch in parts and its blocks' parameters streamed"};
-      return {"the batch in parts, without blocks to be streamed"};
-    }
-    const bool has_modules = !regions_.empty();
-    std::vector<std::string> ways{
-        fmt::format("saved tensors on the host{}",
-                    has_modules ? " with none to all of the modules run again" : "")};
-    if (tried_parts_) {
-      ways.push_back(fmt::format("micro-batches{}",
-                                 has_modules ? " with none or all of the modules run again" : ""));
-    }
-    if (tried_host_updates_) {
-      ways.push_back(fmt::format("updates on the CPU with saved tensors on the host{}",
-                                 has_modules ? " or modules run again" : ""));
-    }
-    if (streamable_ > 0) {
-      ways.push_back(fmt::format("frozen parameters streamed{}",
-                                 has_modules ? " with none or all of the modules run again" : ""));
-    }
-    if (request_.process.allocator.expandable_segments &&
-        !asked_.process.allocator.expandable_segments) {
-      ways.emplace_back("all of this with expandable segments of the allocator");
-    }
-    return ways;
   }
 
   /// With expandable segments, where fragments of the usual ones make a proposal move clearly more
@@ -182,7 +156,7 @@ class PytorchSearch {
     const bool may_gain =
         std::ranges::none_of(usual, is_whole) || std::ranges::any_of(usual, moves_too_much);
     if (is_cancelled() || !can_expand || !may_gain) return;
-    request_.process.allocator.expandable_segments = true;
+    request_.process.allocator.expandable_segments = tried_.expandable = true;
     if (try_as_it_is("as-is", {.step = whole_})) return;
     search_shares();
     if (usual.empty()) search_parts();
@@ -261,7 +235,7 @@ class PytorchSearch {
         request_, workspaces_,
         {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
     if (!of) return true;
-    tried_host_updates_ = true;
+    tried_.host_updates = true;
     const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
     if (try_as_it_is(name, *of)) return true;
     try_offload(again ? name : "cpu-optimizer-offload", *of);
@@ -310,7 +284,7 @@ class PytorchSearch {
     if (!request_.plan.document.graph->micro_batch.first_node.valid()) return;
     if (request_.plan.document.fixed_batch) return;
     const std::int64_t batch = request_.plan.batch.samples;
-    tried_parts_ = batch > 1;
+    tried_.parts = batch > 1;
     bool has_checkpointed = regions_.empty();
     for (std::int64_t parts = 2; parts <= std::min(batch, most_micro_batches); ++parts) {
       if (batch % parts != 0 || is_cancelled()) continue;
@@ -495,7 +469,7 @@ class PytorchSearch {
   Bytes available_;                    // of the card; proposals leave a margin of it
   Bytes least_missing_,
       least_missing_unchanged_;  // the second: of what leaves the training as it is
-  bool tried_parts_ = false, tried_host_updates_ = false;
+  TriedMeans tried_;
   std::vector<PytorchProposal> proposals_;
 };
 

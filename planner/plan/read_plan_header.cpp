@@ -224,8 +224,7 @@ ServingSettings read_served(const YamlNode& node, Mistakes& mistakes) {
   };
   count("context_length", settings.context_length);
   count("users", settings.users);
-  section.choice("cache", std::array{CacheKind::paged, CacheKind::static_},
-                 settings.cache);
+  section.choice("cache", std::array{CacheKind::paged, CacheKind::static_}, settings.cache);
   section.choice("kv_dtype",
                  std::array{CacheFormat::model, CacheFormat::fp8, CacheFormat::int8,
                             CacheFormat::fp16, CacheFormat::bf16, CacheFormat::fp32},

@@ -10,7 +10,6 @@ equal ones are recorded once.
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 RESULTS = re.compile(r"_raw_saved_(result\d*|output|out|tensors)")
 
 
-@functools.cache
 def keeps_result(function: type) -> bool:
     """Whether an autograd function's gradient is computed of its result."""
     return any(RESULTS.fullmatch(name) for name in dir(function))

@@ -84,7 +84,7 @@ TEST_CASE("a served model that fits lies on the GPU in both passes") {
   const Plan& plan = chosen(found);
   CHECK(plan.name == "all-gpu");
   CHECK(found.took_all_gpu);
-  CHECK(plan.totals.h2d == Bytes(2048 * 8));  // prefill's tokens
+  CHECK(plan.totals.h2d == Bytes(2048LL * 8));  // prefill's tokens
   REQUIRE(found.serving);
   CHECK(found.serving->prefill_pass.tokens == 2048);
   CHECK(found.serving->prefill_pass.batch == 1);

@@ -84,7 +84,7 @@ TEST_CASE("a single GPU that offloads its optimizer keeps parameters alone, and 
   CHECK(buffers[0].name == "ZeRO's reduction buffer");
   CHECK(buffers[0].bytes == Bytes(2 * zero_reduce_bucket_elements));
   CHECK(buffers[1].name == "gradient on its way to the CPU");
-  CHECK(buffers[1].bytes == Bytes(2 * 50257 * 768));
+  CHECK(buffers[1].bytes == Bytes(2LL * 50257 * 768));
   std::vector<std::string> names;
   for (const HostBuffer& buffer : host_buffers(*step.graph)) names.push_back(buffer.name);
   CHECK(names == std::vector<std::string>{"fp32 master weights", "fp32 gradients",
@@ -98,7 +98,7 @@ TEST_CASE("a single GPU that offloads its parameters too gathers them, as severa
   const auto buffers = parallel_buffers(*step.graph);
   REQUIRE(buffers.size() == 3);
   CHECK(buffers[2].name == "gathered parameters");
-  CHECK(buffers[2].bytes == Bytes(2 * 124'439'808));
+  CHECK(buffers[2].bytes == Bytes(2LL * 124'439'808));
 }
 
 TEST_CASE("DDP keeps the gradients once more") {

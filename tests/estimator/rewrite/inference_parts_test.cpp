@@ -68,7 +68,7 @@ TEST_CASE("each part runs all kernels, and its output is copied to the whole") {
   CHECK(node_names(parts) == expected);
   CHECK(parts.output.shape == Shape{Affine(0, 3), 10});
   CHECK(parts.storage(parts.output.storage).name == "head.whole");
-  CHECK(named_storage(parts, "head.whole").bytes == Affine(0, 3 * 40));
+  CHECK(named_storage(parts, "head.whole").bytes == Affine(0, 3LL * 40));
   CHECK(parts.script_holds.of(parts.output.storage).replaced_after ==
         NodeId::of(parts.nodes.size() - 1));
   CHECK(parts.convolutions.size() == 3 * step.convolutions.size());
@@ -80,14 +80,14 @@ TEST_CASE("each part runs all kernels, and its output is copied to the whole") {
 
 TEST_CASE("parts read their share of the inputs, and the same parameters") {
   const StepGraph parts = in_parts(lowered_inference(small_network), 2);
-  CHECK(named_storage(parts, "x").bytes == Affine(0, 2 * 4 * 8 * 8 * 4));
+  CHECK(named_storage(parts, "x").bytes == Affine(0, 2LL * 4 * 8 * 8 * 4));
   std::vector<Affine> offsets;
   for (const KernelNode& node : parts.nodes) {
     for (const TensorView& view : node.reads) {
       if (parts.storage(view.storage).name == "x") offsets.push_back(view.offset);
     }
   }
-  CHECK(offsets == std::vector<Affine>{0, Affine(0, 4 * 8 * 8)});
+  CHECK(offsets == std::vector<Affine>{0, Affine(0, 4LL * 8 * 8)});
   CHECK(std::ranges::count(parts.storages, "first.weight", &Storage::name) == 1);
   std::vector<Affine> places;
   for (const KernelNode& node : parts.nodes) {

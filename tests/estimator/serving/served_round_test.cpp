@@ -98,7 +98,7 @@ TEST_CASE("what lasts is there once, and no size depends on a batch") {
     const std::int64_t activations =
         bytes_of_class(*passes.prefill, StorageClass::activation, passes.prefill_batch) +
         bytes_of_class(*passes.decode, StorageClass::activation, passes.decode_batch);
-    const std::int64_t tokens = 3 * 8;  // the users' next ones, which are no input any more
+    const std::int64_t tokens = 3LL * 8;  // the users' next ones, which are no input any more
     CHECK(bytes_of_class(*round, StorageClass::activation, 1) == activations + tokens);
     std::set<std::string> names;
     for (const Storage& storage : round->storages) {

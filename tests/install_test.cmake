@@ -42,7 +42,7 @@ foreach(file README.md LICENSE CHANGELOG.md CONTRIBUTING.md docs/commands.md doc
     message(FATAL_ERROR "share/doc/stowage/${file} is not installed")
   endif()
 endforeach()
-foreach(file pyproject.toml stowage/__main__.py stowage/pretend/elf_slots.py stowage/py.typed
+foreach(file stowage/__main__.py stowage/pretend/elf_slots.py stowage/py.typed
              stowage/export/operators.json)
   if(NOT EXISTS ${place}/moved/share/stowage/python/${file})
     message(FATAL_ERROR "share/stowage/python/${file} is not installed")

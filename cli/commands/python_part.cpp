@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder that pip installs the Python part from: beside the catalogues, in a clone as in an
+/// The folder that has the Python part: beside the catalogues, in a clone as in an
 /// installation; "": it is not there.
 std::string python_folder() {
   std::error_code code;
@@ -31,7 +31,7 @@ std::string python_folder() {
 std::optional<Diagnostic> python_command(std::span<const std::string> words) {
   if (words.empty() || (words.front() != "record" && words.front() != "fit")) return std::nullopt;
   const bool records = words.front() == "record";
-  std::string line = "python -m stowage";
+  std::string line = "python3 -m stowage";
   for (const std::string& word : words) line += ' ' + shell_word(word);
   if (words.size() == 1) line += " FILE.py";
   if (records && std::ranges::find(words, "-o") == words.end()) line += " -o step.json";
@@ -39,8 +39,8 @@ std::optional<Diagnostic> python_command(std::span<const std::string> words) {
   return command_line_error(
       fmt::format("'{}' is a command of the Python part, which runs your code in your Python",
                   words.front()),
-      fmt::format("pip install {}, once; then {}", folder.empty() ? "./python" : shell_word(folder),
-                  line));
+      folder.empty() ? fmt::format("where the package is installed: {}", line)
+                     : fmt::format("PYTHONPATH={} {}", shell_word(folder), line));
 }
 
 }  // namespace stowage

@@ -1,8 +1,10 @@
-"""`python -m stowage COMMAND ...`: a table of sub-commands.
+"""`stowage COMMAND ...` and `python -m stowage COMMAND ...`: the Python part's own commands, and the
+program's.
 
-A command is a module with `SUMMARY` (one line), `add_options(parser)` (argparse) and
+A command of this part is a module with `SUMMARY` (one line), `add_options(parser)` (argparse) and
 `run(options)`, which returns an exit code. It is imported only when it is called or when help is
-asked for. A StowageError, which the user can correct, is printed, and the exit code is 2.
+asked for. A StowageError, which the user can correct, is printed, and the exit code is 2. Every other
+command line is the program's, which takes this process's place.
 """
 
 from __future__ import annotations
@@ -10,9 +12,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import os
+import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from stowage.command_line.program import stowage_program
 from stowage.errors import StowageError
 from stowage.shown import printable_text
 from stowage.version import VERSION
@@ -26,6 +31,41 @@ COMMANDS = {
     "fit": "stowage.command_line.fit",
     "export": "stowage.export.command",
 }
+
+
+# What `export` takes here; a model or a plan in another form (`--to`) is the program's.
+PYTORCH_SOURCE = re.compile(r"(torchvision|timm|transformers):|.*\.py(:|$)")
+
+
+def is_own(words: Sequence[str]) -> bool:
+    """Whether a command line is one of the Python part's."""
+    if not words or words[0] not in COMMANDS:
+        return False
+    if words[0] != "export":
+        return True
+    return (not any(word == "--to" or word.startswith("--to=") for word in words)
+            and any(PYTORCH_SOURCE.match(word) for word in words[1:]))
+
+
+def become_program(words: Sequence[str]) -> NoReturn:
+    """Has the program take this process's place, so that its signals and its exit code are its own. Ends
+    the process in any case."""
+    try:
+        program = stowage_program()
+        os.execv(program, [program, *words])
+    except StowageError as error:
+        sys.exit(shown_error(error))
+    except OSError as error:
+        sys.exit(shown_error(StowageError(f"{program}: {error.strerror}",
+                                          "STOWAGE_PROGRAM=FILE says where the program is")))
+
+
+def shown_error(error: StowageError) -> int:
+    """Prints it; the exit code."""
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    return 2
 
 
 def command_modules() -> Iterator[tuple[str, ModuleType]]:
@@ -47,7 +87,7 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m stowage",
+        prog="stowage" if os.path.basename(sys.argv[0]) == "stowage" else "python -m stowage",
         description="What PyTorch knows of a network, for stowage: its step, or its layers.")
     parser.add_argument("--version", action="version", version=f"stowage {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -76,17 +116,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options) or 0
     except StowageError as error:
-        print(f"error: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
-        return 2
+        return shown_error(error)
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)
         return 130
 
 
-if __name__ == "__main__":
+def command() -> NoReturn:
+    """The program `stowage` that pip installs, and `python -m stowage`."""
     for stream in (sys.stdout, sys.stderr):  # of an encoding that lacks some names' characters
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if not is_own(sys.argv[1:]):
+        become_program(sys.argv[1:])
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    command()

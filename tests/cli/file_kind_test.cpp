@@ -194,10 +194,10 @@ TEST_CASE("a command of the Python part is refused with the line to type") {
   const std::string python = testing::source_path("/python");
   CHECK(outcome.err ==
         "<command line>: error: 'record' is a command of the Python part, which runs your code in "
-        "your Python\n  pip install " +
-            python + ", once; then python -m stowage record 'my net.py' --batch 8 -o step.json\n");
+        "your Python\n  PYTHONPATH=" +
+            python + " python3 -m stowage record 'my net.py' --batch 8 -o step.json\n");
   const Outcome bare = stowage_program({"record"});
-  CHECK(bare.err.ends_with("python -m stowage record FILE.py -o step.json\n"));
+  CHECK(bare.err.ends_with("python3 -m stowage record FILE.py -o step.json\n"));
   const TemporaryFolder folder;
   REQUIRE_FALSE(folder.file("x.py", "import torch\n").empty());
   CHECK(stowage_program({"export", "x.py"}, {.folder = folder.path()}).err ==

@@ -271,15 +271,22 @@ const std::vector<CommandSpec>& all_commands() {
                     "stowage explain vgg.yaml update.fc1.weight --format json"},
        .run = answered<read_explain_request, run_explain>},
       {.name = "diff",
-       .summary = "what moved between two plans",
-       .details = "Compares two plans: their totals, the operators that run elsewhere or with "
-                  "another engine, and the storages that are elsewhere or copied otherwise, with "
-                  "the bytes each way. Plans of different steps are compared by name, with a note. "
-                  "Differences are an answer, with exit code 0.",
-       .positionals = {{.name = "BEFORE", .help = "a plan's file, or '-' for stdin"},
-                       {.name = "AFTER", .help = "a plan's file, or '-' for stdin"}},
-       .options = {"verbose", "format"},
-       .examples = {"stowage diff a.yaml b.yaml", "stowage diff a.yaml b.yaml --format csv"},
+       .summary = "what a change adds, or what moved between two plans",
+       .details =
+           "With a card: two checks, of two models or of one with and without --change; what the "
+           "second takes more, by class and by layer, at the peak of each. Options are of both, as "
+           "of check. Exit code 0: the second fits, 1: it does not. Without: two plans; their "
+           "totals, the operators that run elsewhere or with another engine, and the storages that "
+           "are elsewhere or copied otherwise, with the bytes each way. Plans of different steps "
+           "are compared by name, with a note; exit code 0.",
+       .positionals = {{.name = "BEFORE", .help = "a model, as of check, or a plan's file"},
+                       {.name = "AFTER",
+                        .help = "the same; of models BEFORE where it is left out",
+                        .required = false}},
+       .options = joined({{"change", "batch", "verbose"}, sizing_options}),
+       .examples = {"stowage diff resnet50 resnet101 --gpu t4 --batch 32",
+                    "stowage diff gpt2 --gpu rtx3090 --batch 8 --change precision=amp-bf16",
+                    "stowage diff a.yaml b.yaml --format csv"},
        .run = answered<read_diff_request, run_diff>},
       {.name = "export",
        .summary = "a plan or a model in another form",

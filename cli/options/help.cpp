@@ -103,7 +103,11 @@ std::string program_help() {
   for (const CommandSpec& command : command_table()) {
     out += fmt::format("  {:9} {}\n", command.name, command.summary);
   }
-  out += "\nFor example:\n  stowage check vgg16 --gpu rtx3090 --batch 64\n";
+  out += "\nOf your own PyTorch code, with the Python part:\n"
+         "  record    one step as a file, for check, batch and plan\n"
+         "  export    a network's layers as a description\n"
+         "  fit       record a script, plan it, and say the lines to add\n"
+         "\nFor example:\n  stowage check vgg16 --gpu rtx3090 --batch 64\n";
   return out;
 }
 

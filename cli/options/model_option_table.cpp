@@ -138,6 +138,12 @@ std::vector<OptionSpec> model_options() {
        .unit = "samples",
        .minimum = 1,
        .maximum = most},
+      {.name = "change",
+       .type = assignment,
+       .group = training,
+       .value = "NAME=VALUE",
+       .help = "an option of check that the second step has instead: batch=64, checkpoint=all, "
+               "channels-last=true; NAME= leaves it out; may be given several times"},
   };
 }
 

@@ -264,15 +264,6 @@ Result<ExplainQuestion> read_explain_request(const Arguments& arguments) {
   return ExplainQuestion{.plan = arguments.positionals()[0], .name = arguments.positionals()[1]};
 }
 
-Result<DiffRequest> read_diff_request(const Arguments& arguments) {
-  DiffRequest request{
-      .question = {.before = arguments.positionals()[0], .after = arguments.positionals()[1]},
-      .verbose = arguments.flag("verbose")};
-  if (request.question.before == "-" && request.question.after == "-") {
-    return failure(command_line_error("both plans cannot come from stdin"));
-  }
-  return request;
-}
 
 namespace {
 

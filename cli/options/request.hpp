@@ -12,6 +12,7 @@
 #include "answers/planning/validate.hpp"
 #include "answers/sizing/batch.hpp"
 #include "answers/sizing/check.hpp"
+#include "answers/sizing/check_diff.hpp"
 #include "answers/sizing/largest_value.hpp"
 #include "answers/sizing/lower.hpp"
 #include "answers/sizing/serving.hpp"
@@ -53,7 +54,7 @@ struct ValidateRequest {
 };
 
 struct DiffRequest {
-  DiffQuestion question;
+  std::variant<DiffQuestion, CheckDiffQuestion> question;
   bool verbose = false;
 };
 

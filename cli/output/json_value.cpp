@@ -52,4 +52,12 @@ std::string Json::text() const {
   return out + '\n';
 }
 
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
+
+Json words_json(const std::vector<std::string>& words) {
+  Json::Array array;
+  for (const std::string& word : words) array.emplace_back(word);
+  return array;
+}
+
 }  // namespace stowage

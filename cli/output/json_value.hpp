@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,5 +43,8 @@ class Json {
  private:
   Value value_;
 };
+
+[[nodiscard]] Json number_or_null(const std::optional<double>& number);
+[[nodiscard]] Json words_json(const std::vector<std::string>& words);
 
 }  // namespace stowage

@@ -46,8 +46,6 @@ std::int64_t nodes_on_cpu(const Plan& plan) {
   });
 }
 
-Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
-
 Cell share_or_none(const std::optional<double>& fraction) {
   return fraction ? Cell(Share{*fraction}) : Cell();
 }
@@ -187,12 +185,6 @@ void say_any_order(const PlanAnswer& found, Report& out) {
       fmt::format("  With everything on the GPU the kernels of '{}' take {} in their order, and "
                   "at most {} in any that their data allow.",
                   plan, format_bytes(peak.in_order), format_bytes(peak.at_most_in_any)));
-}
-
-Json words_json(const std::vector<std::string>& words) {
-  Json::Array array;
-  for (const std::string& word : words) array.emplace_back(word);
-  return array;
 }
 
 Json search_json(const PlanAnswer& found, const PlanQuestion& question) {

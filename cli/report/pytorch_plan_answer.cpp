@@ -80,14 +80,6 @@ std::optional<double> step_gap(const PytorchTotals& totals) {
   return std::max(0.0, 1 - *totals.step_lower_bound_seconds / totals.step_seconds);
 }
 
-Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
-
-Json words_json(const std::vector<std::string>& words) {
-  Json::Array array;
-  for (const std::string& word : words) array.emplace_back(word);
-  return array;
-}
-
 std::vector<std::string> modules_of(const std::vector<StreamedModule>& stream) {
   std::vector<std::string> modules;
   modules.reserve(stream.size());

@@ -21,7 +21,8 @@ And a plan is carried out:
     stowage.apply(model, optimizer, "plan.json")
 """
 
-from stowage.answers.ask import assert_fits, batch, check, plan, table
+from stowage.answers.ask import assert_fits, batch, check, diff, plan, table
+from stowage.answers.difference import Difference
 from stowage.answers.largest_batch import Batch
 from stowage.answers.memory import Check, ServingCheck
 from stowage.answers.placement import PlanAnswer
@@ -34,6 +35,6 @@ from stowage.record import RecordedStep, record
 from stowage.script import step
 from stowage.version import VERSION as __version__
 
-__all__ = ["Batch", "Check", "Plan", "PlanAnswer", "PlanWarning", "RecordOptions", "RecordedStep",
-           "ServingCheck", "StowageError", "Table", "__version__", "apply", "assert_fits", "batch",
-           "check", "plan", "read_plan", "record", "rehearse", "step", "table", "verify"]
+__all__ = ["Batch", "Check", "Difference", "Plan", "PlanAnswer", "PlanWarning", "RecordOptions",
+           "RecordedStep", "ServingCheck", "StowageError", "Table", "__version__", "apply", "assert_fits",
+           "batch", "check", "diff", "plan", "read_plan", "record", "rehearse", "step", "table", "verify"]

@@ -64,6 +64,7 @@ class Answers(unittest.TestCase):
              f"check {LLAMA} --mode inference --context-length 4096 --gpu t4"),
             (stowage.batch("mnist-cnn", gpu="t4", margin="1GiB"),
              "batch mnist-cnn --gpu t4 --margin 1GiB"),
+            (stowage.diff("resnet18", "resnet34", gpu="t4"), "diff resnet18 resnet34 --gpu t4"),
             (stowage.plan("mnist-cnn", gpu="t4", batch=64), "plan mnist-cnn --gpu t4 --batch 64"),
             (stowage.plan("mnist-cnn", gpu="t4", batch=64, for_="pytorch"),
              "plan mnist-cnn --gpu t4 --batch 64 --for pytorch")]
@@ -117,6 +118,21 @@ class Answers(unittest.TestCase):
                          [stowage.batch("resnet50", gpu="t4").recommended])
         with_mistake = stowage.table(["resnet50", "nosuch"], ["t4", "rtx3090"])
         self.assertEqual([bool(row.mistakes) for row in with_mistake.rows], [False, False, True])
+
+    def test_a_difference_is_that_of_two_checks(self) -> None:
+        found = stowage.diff("gpt2", gpu="rtx3090", batch=2, deterministic=True,
+                             change={"precision": "amp-bf16", "deterministic": None})
+        before = stowage.check("gpt2", gpu="rtx3090", batch=2, deterministic=True)
+        after = stowage.check("gpt2", gpu="rtx3090", batch=2, precision="amp-bf16")
+        self.assertEqual(found.added_bytes, after.device_bytes - before.device_bytes)
+        self.assertEqual(found.after.settings, after.settings)
+        self.assertEqual(sum(each.after_bytes for each in found.classes), after.peak.tensor_bytes)
+        two = stowage.diff("resnet18", "resnet34", gpu="t4")
+        self.assertEqual([side.settings["model"] for side in (two.before, two.after)],
+                         ["resnet18", "resnet34"])
+        for said, words in (("one of two steps", [object(), object()]), ("is no name, path", [3])):
+            with self.subTest(said), self.assertRaisesRegex(stowage.StowageError, said):
+                stowage.diff(*words, gpu="t4")
 
     def test_assert_fits_fails_with_the_table(self) -> None:
         self.assertTrue(stowage.assert_fits("resnet50", gpu="t4", batch=8).fits)

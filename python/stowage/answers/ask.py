@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from stowage.answers.difference import Difference
 from stowage.answers.from_json import read
 from stowage.answers.largest_batch import Batch
 from stowage.answers.memory import Check, ServingCheck
 from stowage.answers.placement import PlanAnswer, Proposal, PytorchProposal
-from stowage.answers.question import Question, asked_of, is_named, named_words, words_of
+from stowage.answers.question import Question, asked_of, is_named, named_words, option_words, words_of
 from stowage.answers.table import Table
 from stowage.command_line.program import answer_of, cards_by_capability, text_of_answer
 from stowage.errors import StowageError
@@ -131,6 +132,39 @@ def rows_of(answer: dict[str, Any]) -> list[Any]:
              "available_bytes": answer["device"]["available_bytes"],
              "needed_bytes": answer["device_bytes"],
              "needed_at_batch": answer.get("recommended", answer["settings"]["batch"])}]
+
+
+def diff(before: Any, after: Any = None, *, change: dict[str, Any] | None = None,
+         **options: Option) -> Difference:
+    """What a change adds to what a step takes, by class and by layer.
+
+        stowage.diff("resnet50", "resnet101", gpu="t4", batch=32).added_bytes
+        stowage.diff("gpt2", change={"precision": "amp-bf16"}, gpu="rtx3090", batch=8).added_bytes
+
+    before, after   names, paths, or (one of both) a recorded step; after: before where it is left out
+    change          options of `check` that the second step has instead; None leaves one out
+    options         of both, as of `check`
+    """
+    refuse_several(options)
+    steps = [each for each in (before, after) if not is_named(each) and each is not None]
+    if len(steps) > 1:
+        raise StowageError("one of two steps is read from a file", "RecordedStep.save writes one")
+    for step in steps:
+        if not hasattr(step, "document"):
+            raise StowageError(f"{type(step).__name__} is no name, path or recorded step",
+                               "stowage.record(model, images) records a module")
+    changed = {name: "" if value is None or value is False else
+               "true" if value is True else ",".join(option_words(name, value)[1:])
+               for name, value in (change or {}).items()}
+    words = [word for each in (before, after) if each is not None
+             for word in (named_words(each) if is_named(each) else ["-"])]
+    text = ""
+    for step in steps:
+        from stowage.document.write import checked_text
+
+        text = checked_text(step.document, "the step")
+    return read(Difference, answered(Question(
+        ["diff", *words, *words_of({**options, "change": dict(changed) or None})], text)))
 
 
 def assert_fits(model: Any, inputs: Any = None, **options: Option) -> Any:

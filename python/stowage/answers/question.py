@@ -19,7 +19,7 @@ RECORDED = {"optimizer": "optimizer", "precision": "precision", "mode": "mode", 
             "optimizer_implementation": "implementation", "accumulation": "micro_batches",
             "loss": "loss", "target": "target", "batch_axes": "batch_axes", "name": "name"}
 ONLY_RECORDED = ("target", "batch_axes", "name")  # which the program does not take
-EACH_BY_ITSELF = ("set", "layer_dtype")  # options that are given once for each value
+EACH_BY_ITSELF = ("set", "layer_dtype", "change")  # options that are given once for each value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,7 +51,9 @@ Result<void> write_frontier(const PlanningRequest& request, const PlanAnswer& fo
   const std::string title = fmt::format("{}, batch {}, on {}", planned.document.graph->model,
                                         planned.batch.samples, planned.card.name);
   const FrontierFormat format = frontier_format(request.frontier).value();
-  return file->commit(frontier_text(frontier->points, format, title));
+  return file->commit(frontier_text(
+      frontier->points, format,
+      {.text = title, .card_budget = planned.budget.bytes, .card = planned.card.name}));
 }
 
 /// The plans, while the user sees how far it is and may interrupt.

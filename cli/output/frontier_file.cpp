@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/output/table.hpp"
 
@@ -40,11 +41,30 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+/// In what an axis is labelled.
+struct AxisUnit {
+  double value;
+  std::string_view name;
+};
+
+AxisUnit size_unit(double most) {
+  constexpr double mib = 1 << 20;
+  constexpr double gib = 1 << 30;
+  if (most >= gib) return {gib, "GiB"};
+  return most >= mib ? AxisUnit{mib, "MiB"} : AxisUnit{1 << 10, "KiB"};
+}
+
+AxisUnit time_unit(double most) {
+  if (most >= 1) return {1, "s"};
+  return most >= 1e-3 ? AxisUnit{1e-3, "ms"} : AxisUnit{1e-6, "us"};
+}
+
 /// Budgets to the right, seconds upwards from 0.
 class Drawing {
  public:
-  Drawing(const std::vector<FrontierPoint>& points, std::string_view title)
+  Drawing(const std::vector<FrontierPoint>& points, const FrontierTitle& title)
       : points_(points), title_(title) {
+    most_bytes_ = static_cast<double>(title.card_budget.count());
     for (const FrontierPoint& point : points) {
       most_bytes_ = std::max(most_bytes_, bytes(point));
       most_seconds_ = std::max(most_seconds_, point.step_seconds);
@@ -56,8 +76,9 @@ class Drawing {
         "font-family=\"sans-serif\" font-size=\"12\">\n",
         width, height);
     put("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
-    put("<text x=\"{}\" y=\"22\" font-size=\"15\">{}</text>\n", left, escaped(title_));
+    put("<text x=\"{}\" y=\"22\" font-size=\"15\">{}</text>\n", left, escaped(title_.text));
     axes();
+    card();
     line("#999", [](const FrontierPoint& point) { return point.step_lower_bound_seconds; });
     line("#0b62a4", [](const FrontierPoint& point) { return std::optional(point.step_seconds); });
     dots();
@@ -68,7 +89,7 @@ class Drawing {
   }
 
  private:
-  static constexpr double width = 760, height = 420, left = 80, right = 20, top = 50, bottom = 60;
+  static constexpr double width = 760, height = 420, left = 80, right = 50, top = 50, bottom = 60;
 
   template <typename... Args>
   void put(fmt::format_string<Args...> format, Args&&... args) {
@@ -86,21 +107,35 @@ class Drawing {
   }
 
   void axes() {
-    constexpr int parts = 5;
-    for (int i = 0; i <= parts; ++i) {
-      const double share = static_cast<double>(i) / parts;
-      const double at_x = x(share * most_bytes_), at_y = y(share * most_seconds_);
+    const AxisUnit sizes = size_unit(most_bytes_);
+    for (const double bytes : round_ticks(most_bytes_, sizes.value)) {
       put("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#eee\"/>\n",
-          at_x, y(0), y(most_seconds_));
+          x(bytes), y(0), y(most_seconds_));
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:g} {}</text>\n", x(bytes),
+          y(0) + 18, bytes / sizes.value, sizes.name);
+    }
+    const AxisUnit times = time_unit(most_seconds_);
+    for (const double seconds : round_ticks(most_seconds_, times.value)) {
       put("<line x1=\"{0:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#eee\"/>\n",
-          x(0), x(most_bytes_), at_y);
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", at_x, y(0) + 18,
-          format_bytes(Bytes(static_cast<std::int64_t>(share * most_bytes_))));
-      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x(0) - 8, at_y + 4,
-          format_seconds(share * most_seconds_));
+          x(0), x(most_bytes_), y(seconds));
+      put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{:g} {}</text>\n", x(0) - 8,
+          y(seconds) + 4, seconds / times.value, times.name);
     }
     put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">budget for the GPU arena</text>\n",
         (left + width - right) / 2, height - 18);
+  }
+
+  /// What the card leaves, as a line whose label stands on the side that has room.
+  void card() {
+    if (title_.card_budget <= Bytes()) return;
+    const double at = x(static_cast<double>(title_.card_budget.count()));
+    const bool is_right = at > (left + width - right) / 2;
+    put("<line x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\" stroke=\"#b3541e\" "
+        "stroke-dasharray=\"5 4\"/>\n",
+        at, y(0), y(most_seconds_));
+    put("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#b3541e\" text-anchor=\"{}\">{}: {}</text>\n",
+        is_right ? at - 6 : at + 6, y(0) - 8, is_right ? "end" : "start", escaped(title_.card),
+        format_bytes(title_.card_budget));
   }
 
   template <typename Value>
@@ -127,12 +162,28 @@ class Drawing {
   }
 
   const std::vector<FrontierPoint>& points_;
-  std::string_view title_;
+  const FrontierTitle& title_;
   double most_bytes_ = 0, most_seconds_ = 0;
   std::string out_;
 };
 
 }  // namespace
+
+std::vector<double> round_ticks(double most, double unit) {
+  if (!(most > 0) || !(unit > 0)) return {0};
+  const double least = most / unit / 6;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  double step = 10 * power;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least) {
+      step = factor * power;
+      break;
+    }
+  }
+  std::vector<double> ticks;
+  for (int i = 0; i <= 6 && i * step * unit <= most; ++i) ticks.push_back(i * step * unit);
+  return ticks;
+}
 
 std::optional<FrontierFormat> frontier_format(std::string_view path) {
   if (path.ends_with(".csv")) return FrontierFormat::csv;
@@ -141,7 +192,7 @@ std::optional<FrontierFormat> frontier_format(std::string_view path) {
 }
 
 std::string frontier_text(const std::vector<FrontierPoint>& points, FrontierFormat format,
-                          std::string_view title) {
+                          const FrontierTitle& title) {
   return format == FrontierFormat::csv ? frontier_csv(points) : Drawing(points, title).run();
 }
 

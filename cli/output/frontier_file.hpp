@@ -14,8 +14,19 @@ enum class FrontierFormat { csv, svg };
 /// By how the file's name ends; none: neither.
 [[nodiscard]] std::optional<FrontierFormat> frontier_format(std::string_view path);
 
-/// CSV: a row a budget, bytes and seconds. SVG: the step over the budget, with the bound below it.
+struct FrontierTitle {
+  std::string_view text;
+  Bytes card_budget;  ///< what the card leaves for the arena: a line of the drawing
+  std::string_view card;
+};
+
+/// CSV: a row a budget, bytes and seconds. SVG: the step over the budget, with the bound below it,
+/// and where the card is.
 [[nodiscard]] std::string frontier_text(const std::vector<FrontierPoint>& points,
-                                        FrontierFormat format, std::string_view title);
+                                        FrontierFormat format, const FrontierTitle& title);
+
+/// Values from 0 to `most` that are read at a glance: multiples of 1, 2 or 5 times a power of ten
+/// of `unit`, at most 7.
+[[nodiscard]] std::vector<double> round_ticks(double most, double unit);
 
 }  // namespace stowage

@@ -12,7 +12,7 @@ using testing::TemporaryFolder;
 
 namespace {
 
-constexpr const char* runtimes[] = {"pytorch", "tensorflow", "stowage", "ideal"};
+constexpr const char* runtime_names[] = {"pytorch", "tensorflow", "stowage", "ideal"};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ inputs:
 layers:
   - relu
 )");
-  for (const std::string runtime : runtimes) {
+  for (const std::string runtime : runtime_names) {
     for (const std::string batch : {"1000000", "150000000", "300000000"}) {
       CAPTURE(runtime);
       CAPTURE(batch);
@@ -66,7 +66,7 @@ loss:
 
 TEST_CASE("sizes on the command line go up to what any machine has") {
   for (const std::string option : {"--in-use", "--reserve", "--context"}) {
-    for (const std::string runtime : runtimes) {
+    for (const std::string runtime : runtime_names) {
       if (runtime == "ideal" && option == "--context") continue;  // it has none
       for (const std::string command : {"check", "batch"}) {
         CAPTURE(command);

@@ -354,17 +354,29 @@ const std::vector<CommandSpec>& all_commands() {
        .options = {"format"},
        .examples = {"stowage ops conv2d", "stowage ops"},
        .run = answered<read_topic_request, run_ops>},
+      {.name = "completion",
+       .summary = "for a shell, or the manual page",
+       .details = "Prints a script that completes commands, options, their words, cards, models "
+                  "and files: source <(stowage completion bash) in ~/.bashrc, a file _stowage in a "
+                  "folder of zsh's $fpath, ~/.config/fish/completions/stowage.fish. With man: the "
+                  "manual page, as in stowage completion man | man -l -; with gpus and models: "
+                  "names, a line each, as the scripts ask for them.",
+       .positionals = {{.name = "SHELL", .help = "bash, zsh, fish, man, gpus or models"}},
+       .options = {"configs"},
+       .examples = {"stowage completion bash"},
+       .run = answered<read_catalogue_request, run_completion>},
       {.name = "help",
        .summary = "what a command does",
        .details =
-           "Explains a command as its --help does. With --format markdown and no command, "
+           "Explains a command as its --help does: with its usual options, or, with --all, with "
+           "all of them. With --format markdown and no command, "
            "prints the reference of all of them; 'help kernels' prints the table of kernels that "
            "a step may call.",
        .positionals = {{.name = "COMMAND",
                         .help = "one of the commands, or kernels",
                         .required = false}},
-       .options = {"format"},
-       .examples = {"stowage help check"},
+       .options = {"all", "format"},
+       .examples = {"stowage help check", "stowage help plan --all"},
        .run = answered<read_topic_request, run_help>},
   };
   return commands;

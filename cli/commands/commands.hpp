@@ -20,6 +20,7 @@ namespace stowage {
 [[nodiscard]] Result<RenderedAnswer> run_models(const CatalogueRequest& request);
 [[nodiscard]] Result<RenderedAnswer> run_gpus(const CatalogueRequest& request);
 [[nodiscard]] Result<RenderedAnswer> run_ops(const TopicRequest& request);
+[[nodiscard]] Result<RenderedAnswer> run_completion(const CatalogueRequest& request);
 [[nodiscard]] Result<RenderedAnswer> run_help(const TopicRequest& request);
 
 }  // namespace stowage

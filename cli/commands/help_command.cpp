@@ -27,7 +27,7 @@ Result<RenderedAnswer> run_help(const TopicRequest& request) {
     return failure(command_line_error(fmt::format("there is no command '{}'", name),
                                       did_you_mean(name, names)));
   }
-  answer.report.raw = long_help(*command);
+  answer.report.raw = long_help(*command, request.all);
   return answer;
 }
 

@@ -101,7 +101,9 @@ ExitCode run_program(std::span<const std::string> words) {
   const CommandSpec* command = find_command(words[0]);
   if (command == nullptr) return refuse(unknown_command(words), mistakes_format);
   words = words.subspan(1);
-  if (contains(words, "--help")) return print(long_help(*command), ExitCode::yes);
+  if (contains(words, "--help")) {
+    return print(long_help(*command, contains(words, "--all")), ExitCode::yes);
+  }
   if (contains(words, "-h")) return print(short_help(*command), ExitCode::yes);
 
   const Result<Arguments> arguments = parse_arguments(*command, words);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t screen_width = 80;
 constexpr std::size_t screen_height = 24;
+constexpr std::size_t usual_options = 12;
 
 std::string label(const OptionSpec& option) {
   const std::string brief =
@@ -103,11 +104,12 @@ std::string program_help() {
   for (const CommandSpec& command : command_table()) {
     out += fmt::format("  {:9} {}\n", command.name, command.summary);
   }
-  out += "\nOf your own PyTorch code, with the Python part:\n"
-         "  record    one step as a file, for check, batch and plan\n"
-         "  export    a network's layers as a description\n"
-         "  fit       record a script, plan it, and say the lines to add\n"
-         "\nFor example:\n  stowage check vgg16 --gpu rtx3090 --batch 64\n";
+  out +=
+      "\nOf your own PyTorch code, with the Python part:\n"
+      "  record    one step as a file, for check, batch and plan\n"
+      "  export    a network's layers as a description\n"
+      "  fit       record a script, plan it, and say the lines to add\n"
+      "\nFor example:\n  stowage check vgg16 --gpu rtx3090 --batch 64\n";
   return out;
 }
 
@@ -126,12 +128,12 @@ std::string short_help(const CommandSpec& command) {
   for (std::size_t i = 0; i < shown; ++i) {
     out += one_line(*find_option(command.options[i]), label_width(command));
   }
-  out += fmt::format("\nAll {} options, with their defaults: stowage {} --help\n",
+  out += fmt::format("\nAll {} options, with their defaults: stowage help {} --all\n",
                      command.options.size(), command.name);
   return out;
 }
 
-std::string long_help(const CommandSpec& command) {
+std::string long_help(const CommandSpec& command, bool all) {
   std::string out =
       fmt::format("{}\n\n{}\n", usage(command), wrapped(command.details, screen_width, 0));
   if (!command.positionals.empty()) out += '\n';
@@ -141,14 +143,26 @@ std::string long_help(const CommandSpec& command) {
         fmt::format("  {}  {}\n", positional.name, wrapped(positional.help, screen_width, indent));
   }
   const std::size_t labels = label_width(command);
-  for (int g = 0; g < option_group_count; ++g) {
+  const auto described = [&](const OptionSpec& option) {
+    return fmt::format("  {:{}}  {}\n", label(option), labels,
+                       wrapped(full_text(option, true), screen_width, labels + 4));
+  };
+  const bool is_short = !all && command.options.size() > usual_options + 8;
+  if (is_short) {
+    out += "\nThe usual options\n";
+    for (std::size_t i = 0; i < usual_options; ++i) {
+      out += described(*find_option(command.options[i]));
+    }
+    out += fmt::format("\n{} more: stowage help {} --all\n", command.options.size() - usual_options,
+                       command.name);
+  }
+  for (int g = 0; !is_short && g < option_group_count; ++g) {
     const auto group = static_cast<OptionGroup>(g);
     std::string section;
     for (const std::string_view name : command.options) {
       const OptionSpec& option = *find_option(name);
       if (option.group != group) continue;
-      section += fmt::format("  {:{}}  {}\n", label(option), labels,
-                             wrapped(full_text(option, true), screen_width, labels + 4));
+      section += described(option);
     }
     if (!section.empty()) out += fmt::format("\n{}\n{}", to_string(group), section);
   }

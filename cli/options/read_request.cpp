@@ -264,7 +264,6 @@ Result<ExplainQuestion> read_explain_request(const Arguments& arguments) {
   return ExplainQuestion{.plan = arguments.positionals()[0], .name = arguments.positionals()[1]};
 }
 
-
 namespace {
 
 /// The card, the step and the cache of a configuration that is sized.
@@ -365,7 +364,8 @@ Result<CatalogueRequest> read_catalogue_request(const Arguments& arguments) {
 }
 
 Result<TopicRequest> read_topic_request(const Arguments& arguments) {
-  return TopicRequest{.topic = first_positional(arguments),
+  return TopicRequest{.all = arguments.flag("all"),
+                      .topic = first_positional(arguments),
                       .format = format_of(*arguments.text("format"))};
 }
 

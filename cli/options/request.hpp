@@ -81,6 +81,7 @@ struct CatalogueRequest {
 
 /// ops and help.
 struct TopicRequest {
+  bool all = false;   ///< every option of a command, not only the usual ones
   std::string topic;  ///< empty: all
   Format format = Format::table;
 };

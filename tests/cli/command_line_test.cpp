@@ -258,7 +258,7 @@ TEST_CASE("every command's help fits its screen and shows a real example") {
     CHECK(count <= 24);
     CHECK(brief.find(command.examples.front()) != std::string::npos);
 
-    const std::string full = long_help(command);
+    const std::string full = long_help(command, true);
     std::istringstream full_lines(full);
     while (std::getline(full_lines, line)) CHECK_MESSAGE(line.size() <= 80, line);
     for (const std::string_view name : command.options) {
@@ -356,8 +356,8 @@ TEST_CASE("help goes to stdout and exits 0") {
   CHECK(brief.exit_code == 0);
   CHECK(brief.err.empty());
   CHECK(brief.out == short_help(*find_command("gpus")));
-  CHECK(stowage_program({"gpus", "--help"}).out == long_help(*find_command("gpus")));
-  CHECK(stowage_program({"help", "gpus"}).out == long_help(*find_command("gpus")));
+  CHECK(stowage_program({"gpus", "--help"}).out == long_help(*find_command("gpus"), false));
+  CHECK(stowage_program({"help", "gpus"}).out == long_help(*find_command("gpus"), false));
   CHECK(stowage_program({"--version"}).out == fmt::format("stowage {}\n", program_version));
 }
 

@@ -99,7 +99,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "every model fits at least one of the cards, 1: one fits none, 2: one "
                   "could not be read (the others are answered all the same).",
        .positionals = {compared_positional},
-       .options = joined({{"batch", "eval-batch", "rule-of-thumb", "verbose"}, sizing_options}),
+       .options =
+           joined({{"batch", "eval-batch", "rule-of-thumb", "verbose", "quiet"}, sizing_options}),
        .examples =
            {"stowage check vgg16 --gpu rtx3090 --batch 64",
             "stowage check resnet50 gpt2 --gpu rtx3090,a100-40gb --batch 8",
@@ -116,7 +117,7 @@ const std::vector<CommandSpec>& all_commands() {
                   "the micro-batch and the steps of accumulation that reach it. Exit code 1: not "
                   "even one sample fits. Several cards or models: one table, as of check.",
        .positionals = {compared_positional},
-       .options = joined({{"global-batch", "of", "at-batch", "margin"}, sizing_options}),
+       .options = joined({{"global-batch", "of", "at-batch", "margin", "quiet"}, sizing_options}),
        .examples = {"stowage batch resnet50 --gpu rtx3090", "stowage batch gpt2-medium --gpu all",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = answered<read_batch_request, run_batch>},
@@ -188,6 +189,7 @@ const std::vector<CommandSpec>& all_commands() {
                    "no-soft-placement",
                    "log-placement",
                    "verbose",
+                   "quiet",
                    "validate",
                    "gpu-memory",
                    "in-use",
@@ -250,8 +252,8 @@ const std::vector<CommandSpec>& all_commands() {
        .positionals = {{.name = "PLAN",
                         .help = "a plan's file, or '-' for stdin",
                         .repeats = true}},
-       .options = {"model-only", "source", "on", "steps", "write-calibration", "format", "cudnn",
-                   "cuda-libraries", "no-cache"},
+       .options = {"model-only", "source", "on", "steps", "write-calibration", "quiet", "format",
+                   "cudnn", "cuda-libraries", "no-cache"},
        .examples = {"stowage validate m.yaml --on host --steps 3",
                     "stowage validate m.yaml --steps 5 --write-calibration here.yaml",
                     "stowage validate m.yaml --model-only"},
@@ -283,7 +285,7 @@ const std::vector<CommandSpec>& all_commands() {
                        {.name = "AFTER",
                         .help = "the same; of models BEFORE where it is left out",
                         .required = false}},
-       .options = joined({{"change", "batch", "verbose"}, sizing_options}),
+       .options = joined({{"change", "batch", "verbose", "quiet"}, sizing_options}),
        .examples = {"stowage diff resnet50 resnet101 --gpu t4 --batch 32",
                     "stowage diff gpt2 --gpu rtx3090 --batch 8 --change precision=amp-bf16",
                     "stowage diff a.yaml b.yaml --format csv"},

@@ -20,6 +20,7 @@
 #include "cli/options/request.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/output/diagnostics_json.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "gpu_probe/device/present_card.hpp"
 
@@ -109,8 +110,11 @@ ExitCode run_program(std::span<const std::string> words) {
   const Result<Arguments> arguments = parse_arguments(*command, words);
   if (!arguments) return refuse(arguments.error(), mistakes_format);
   if (const auto refused = prepare(*arguments, mistakes_format)) return *refused;
+  const bool is_quiet = arguments->given("quiet");
+  if (is_quiet) Progress::silence();
   Result<RenderedAnswer> answer = command->run(*arguments);
   if (!answer) return refuse(answer.error(), mistakes_format);
+  if (is_quiet) return answer->exit_code;
   Report& report = answer->report;
   complain(report.notes);
   const Format format = format_of(arguments->text("format").value_or("table"));

@@ -166,6 +166,11 @@ std::vector<OptionSpec> plan_options() {
        .group = output,
        .help = "list every row instead of folding the small ones into 'others', and every bound",
        .short_name = 'v'},
+      {.name = "quiet",
+       .type = flag,
+       .group = output,
+       .help = "nothing but mistakes: no notes, no progress, and the answer is the exit code alone",
+       .short_name = 'q'},
   };
 }
 

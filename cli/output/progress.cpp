@@ -24,10 +24,17 @@ void block_signals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+bool& is_silent() {
+  static bool silent = false;
+  return silent;
+}
+
 }  // namespace
 
+void Progress::silence() { is_silent() = true; }
+
 Progress::Progress(std::string what) : what_(std::move(what)) {
-  if (!is_terminal(STDERR_FILENO)) return;
+  if (is_silent() || !is_terminal(STDERR_FILENO)) return;
   thread_ = std::thread([this] {
     block_signals();
     show();

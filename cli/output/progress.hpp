@@ -19,6 +19,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// From now on none is shown. Before the first one only.
+  static void silence();
+
   /// From now on it is doing this.
   void now(std::string what);
 

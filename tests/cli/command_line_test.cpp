@@ -349,6 +349,28 @@ TEST_CASE("usage mistakes exit 2 with nothing on stdout") {
   CHECK(variable.err == "error: STOWAGE_CONFIGS is '" + absent + "', which is not a folder\n");
 }
 
+TEST_CASE("--quiet: the exit code is the answer, and mistakes are said all the same") {
+  const auto is_silent = [](const std::vector<std::string>& words, int exit_code) {
+    const Outcome outcome = stowage_program(words);
+    CAPTURE(words.front());
+    CHECK(outcome.exit_code == exit_code);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.empty());
+  };
+  is_silent({"check", "mnist-cnn", "--gpu-memory", "8GiB", "--quiet"}, 0);  // has a note
+  is_silent({"check", "resnet50", "--gpu", "t4", "--batch", "999", "-q"}, 1);
+  is_silent({"check", "resnet50", "vgg16", "--gpu", "t4,l4", "--format", "json", "-q"}, 0);
+  is_silent({"batch", "mnist-cnn", "--gpu", "t4", "-q"}, 0);
+  is_silent({"diff", "resnet18", "resnet34", "--gpu", "t4", "-q"}, 0);
+  const testing::TemporaryFolder folder;
+  const std::string plan = folder.path("p.yaml");
+  is_silent({"plan", "mnist-cnn", "--gpu", "t4", "-q", "-o", plan}, 0);
+  is_silent({"validate", plan, "--model-only", "-q"}, 0);
+  CHECK(stowage_program({"check", "nosuch", "--gpu", "t4", "-q"}).err ==
+        "error: there is no model 'nosuch'\n"
+        "  a model is a file, '-' or one that 'stowage models' lists\n");
+}
+
 TEST_CASE("help goes to stdout and exits 0") {
   CHECK(stowage_program({"--help"}).out == program_help());
   CHECK(stowage_program({"-h"}).exit_code == 0);

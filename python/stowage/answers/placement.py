@@ -78,11 +78,11 @@ P = TypeVar("P", Proposal, PytorchProposal)
 
 @dataclasses.dataclass(frozen=True)
 class PlanDevice:
-    """The card that is planned for. `available_bytes`: of a process; `allocator_bytes`: of PyTorch's
-    allocator, beside what CUDA and its libraries take."""
+    """The card that is planned for; without sizes where only a budget was given. `available_bytes`: of a
+    process; `allocator_bytes`: of PyTorch's allocator, beside what CUDA and its libraries take."""
 
-    name: str
-    total_bytes: int
+    name: str | None
+    total_bytes: int | None
     available_bytes: int | None = None
     allocator_bytes: int | None = None
 

@@ -84,7 +84,7 @@ print(a.fits, a.device_bytes, stowage.batch(\"resnet50\", gpu=\"t4\").recommende
       inside "dpkg -r stowage-gpu && ! command -v stowage"
       ;;
     *.tar.xz)
-      inside "tar -xf $copy && mv stowage-gpu-* moved" || continue
+      inside "mkdir moved && tar -xf $copy --strip-components=1 -C moved" || continue
       program moved/bin/stowage
       ;;
     *) printf 'fresh: %s: not tried: %s\n' "$release" "$file" ;;

@@ -366,8 +366,8 @@ TEST_CASE("a card that holds no part of the step is told what is missing") {
   CHECK(why.message.ends_with(" are missing at best"));
   CHECK(why.hint ==
         "tried were saved tensors on the host with none to all of the modules run again; the "
-        "same with updates as gradients come with none to all of the modules run again; updates "
-        "on the CPU with saved tensors on the host or modules run again; all of this with "
+        "same with updates as gradients come; updates on the CPU with saved tensors on the host or "
+        "modules run again; all of this with "
         "expandable segments of the allocator");
 }
 

@@ -121,6 +121,7 @@ class MovedUpdates {
     for (const WholeGradient& one : moved_) {
       nodes.insert(copy_from_host(step_, one.value, step_.storage(one.value).name, Phase::update));
     }
+    step_.micro_batch = {};
     std::move(nodes).put_into(step_);
   }
 
@@ -164,7 +165,6 @@ class MovedUpdates {
       gone[i] =
           is_moved_state(storage) || (!touched[i] && storage.persistence == Persistence::transient);
     }
-    step_.micro_batch = {};
     drop_storages(step_, gone);
   }
 

@@ -81,8 +81,9 @@ class PytorchPlanWriter {
     if (!plan_.question) return;
     put(text_, "\"question\": {{\"model\": {}, \"settings\": {{", json_text(plan_.question->model));
     std::string_view between = "";
-    for (const auto& [name, values] : plan_.question->settings) {
-      put(text_, "{}{}: ", between, json_text(name));
+    for (const auto& setting : plan_.question->settings) {
+      const std::vector<std::string>& values = setting.second;
+      put(text_, "{}{}: ", between, json_text(setting.first));
       put_list(text_, values.size(),
                [&](std::size_t i) { put(text_, "{}", json_text(values[i])); });
       between = ", ";

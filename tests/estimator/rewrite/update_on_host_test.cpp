@@ -212,6 +212,18 @@ TEST_CASE("an early update is a parameter's own part, right behind its gradient"
   }
 }
 
+TEST_CASE("what a script assigns after the update is assigned after the last node there is") {
+  StepGraph step = foreach_step();
+  const StorageId loss = step.losses.front().storage;
+  step.script_holds.set(loss, {.replaced_after = NodeId::of(step.nodes.size() - 1)});
+  const StepGraph early = changed(step, {.early = true});
+  CHECK(early.script_holds.of(early.losses.front().storage).replaced_after ==
+        NodeId::of(early.nodes.size() - 1));
+  const StepGraph host = changed(step, {.on_host = UpdateChoice::OnHost::all});
+  CHECK(host.script_holds.of(host.losses.front().storage).replaced_after.index() <
+        host.nodes.size());
+}
+
 TEST_CASE("early updates run beside those on the host") {
   const StepGraph result = changed(
       foreach_step(),

@@ -62,8 +62,8 @@ class UpdatesPlanned(CommandCase):
             return model, optimizer, lambda: script["step"](model, optimizer, inputs)
 
         layer = 4 * (1024 * 1024 + 1024)
-        for memory, wanted in (("700MiB", ("early-update",)),
-                               ("640MiB", ("cpu-optimizer-", "cpu-optimizer"))):
+        for memory, wanted in (("600MiB", ("early-update",)),
+                               ("470MiB", ("cpu-optimizer-", "cpu-optimizer"))):
             names = [plan["name"] for plan in self.planned(memory)["plans"]]
             for choice in wanted:
                 name = next((one for one in names if one.startswith(choice)), None)
@@ -80,7 +80,8 @@ class UpdatesPlanned(CommandCase):
                         self.assertLess(plan.update_bytes, 12 * layer)
                     assert plan.peak_allocated is not None
                     self.assertLessEqual(found.peak_bytes, plan.peak_allocated)
-                    self.assertGreater(found.peak_bytes, plan.peak_allocated * 0.8)
+                    # The plan's has cuBLAS' workspaces besides, of 8 MiB.
+                    self.assertGreater(found.peak_bytes, plan.peak_allocated * 0.7)
 
 
 if __name__ == "__main__":

@@ -72,11 +72,12 @@ def pretend(plan: stowage.Plan, build: Build, step: Step, options: argparse.Name
     return int((found.bytes_out, found.bytes_back, found.fell_back) != (planned, back, 0))
 
 
-def named_values(model: torch.nn.Module, loss: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+def named_values(model: torch.nn.Module, loss: torch.Tensor,
+                 has_gradients: bool) -> Iterator[tuple[str, torch.Tensor]]:
     yield "the loss", loss.detach()
     for name, parameter in model.named_parameters():
         yield f"the parameter {name}", parameter.detach()
-        if parameter.grad is not None:
+        if has_gradients and parameter.grad is not None:
             yield f"the gradient of {name}", parameter.grad
     for name, buffer in model.named_buffers():
         yield f"the buffer {name}", buffer
@@ -91,7 +92,9 @@ def trained(plan: stowage.Plan | None, build: Build, step: Step,
         torch.manual_seed(1)
         for batch in sizes(options):
             loss = step(model, optimizer, batch, "cpu")
-            yield {name: value.clone() for name, value in named_values(model, loss)}
+            # Early updates let gradients go in backward.
+            has_gradients = plan is None or not plan.early_updates
+            yield {name: value.clone() for name, value in named_values(model, loss, has_gradients)}
         if applied is not None:
             print(f"moved to the host {applied.bytes_out} bytes, and back {applied.bytes_back}; tensors "
                   f"that fell back: {applied.fell_back}")
@@ -106,8 +109,8 @@ def compare(plan: stowage.Plan, build: Build, step: Step, options: argparse.Name
                 if not torch.equal(value, without[number][name]):
                     print(f"step {number + 1}: {name} differs")
                     return 1
-    print(f"{len(without)} steps of {', '.join(map(str, sizes(options)))} samples: losses, gradients, "
-          "parameters and buffers are equal to the bit")
+    print(f"{len(without)} steps of {', '.join(map(str, sizes(options)))} samples: losses, "
+          f"{'' if plan.early_updates else 'gradients, '}parameters and buffers are equal to the bit")
     return 0
 
 

@@ -155,6 +155,14 @@ class HookedStepSetup {
     if (plan_.optimizer_on_cpu &&
         sharing_of(form_, plan_.optimizer_on_cpu).offload == Offload::none) {
       lines.emplace_back("updates on the CPU");
+    } else if (!plan_.cpu_parameters.empty()) {
+      const std::size_t count = plan_.cpu_parameters.size();
+      lines.push_back(fmt::format("that only {} updated on the CPU: here all parameters are",
+                                  count == 1 ? plan_.cpu_parameters.front() + " is"
+                                             : fmt::format("{} parameters are", count)));
+    }
+    if (plan_.early_updates) {
+      lines.emplace_back("updates as soon as gradients are whole: here they come after backward");
     }
     return lines;
   }

@@ -58,7 +58,13 @@ std::string in_words(const PytorchPlan& plan) {
         format_bytes(streamed_bytes(plan)), plan.trains ? " in forward and backward" : ""));
   }
   if (plan.optimizer_on_cpu) {
-    parts.emplace_back("updates on the CPU, with the optimizer's state there");
+    parts.push_back(plan.cpu_parameters.empty()
+                        ? "updates on the CPU, with the optimizer's state there"
+                        : fmt::format("updates {} on the CPU, with their optimizer state there",
+                                      counted(plan.cpu_parameters.size(), "parameter")));
+  }
+  if (plan.early_updates) {
+    parts.emplace_back("updates each parameter as soon as its gradient is whole");
   }
   if (plan.chunks) {
     parts.push_back(fmt::format("runs the batch in {} parts of {}, and puts the outputs together",
@@ -121,6 +127,8 @@ Json json_of(const PytorchProposal& proposal) {
                       {"streamed", words_json(modules_of(plan.stream))},
                       {"streamed_bytes", streamed_bytes(plan)},
                       {"optimizer_on_cpu", plan.optimizer_on_cpu},
+                      {"cpu_parameters", words_json(plan.cpu_parameters)},
+                      {"early_updates", plan.early_updates},
                       {"environment", environment_json(plan)},
                       {"in_words", in_words(plan)},
                       {"remarks", words_json(proposal.remarks)}};
@@ -284,7 +292,8 @@ void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& repo
                            environment_text(plan)));
   }
   const bool is_applied = !plan.offload.empty() || !plan.checkpoint.empty() ||
-                          !plan.stream.empty() || plan.chunks || plan.optimizer_on_cpu;
+                          !plan.stream.empty() || plan.chunks || plan.optimizer_on_cpu ||
+                          plan.early_updates;
   if (!is_applied) return;
   if (!plan.names_are_recorded) {
     report.say(

@@ -7,6 +7,9 @@
 namespace stowage {
 
 void NodeInsertion::put_into(StepGraph& step) && {
+  for (NodeId& id : place_) {
+    if (id.index() == nodes_.size()) id = last_id();  // dropped, and none follows
+  }
   place_.push_back(NodeId::of(nodes_.size()));
   step.nodes = std::move(nodes_);
   renumber_nodes(step, place_);

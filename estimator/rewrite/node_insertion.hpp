@@ -28,7 +28,8 @@ class NodeInsertion {
     nodes_.push_back(std::move(node));
     return nodes_.back();
   }
-  /// Leaves the original step's next node out: what refers to it refers to the one that follows.
+  /// Leaves the original step's next node out: what refers to it refers to the one that follows, or
+  /// to the last one where none does.
   void drop() { place_.push_back(NodeId::of(nodes_.size())); }
   KernelNode& insert(KernelNode node) {
     nodes_.push_back(std::move(node));

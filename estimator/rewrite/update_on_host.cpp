@@ -1,126 +1,64 @@
 #include "estimator/rewrite/update_on_host.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <string>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "estimator/rewrite/host_copies.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
+#include "estimator/rewrite/parameter_updates.hpp"
 #include "estimator/rewrite/renumber.hpp"
+#include "estimator/step/unique_names.hpp"
 
 namespace stowage {
 
 namespace {
 
-/// A gradient that goes to the host.
-struct Arrival {
-  StorageId gradient, parameter;
-  std::size_t after = 0;  ///< the last node that makes it
-};
+using OnHost = UpdateChoice::OnHost;
 
-class HostUpdate {
+class MovedUpdates {
  public:
-  explicit HostUpdate(StepGraph step)
-      : step_(std::move(step)), parameter_of_(step_.storages.size()) {}
+  MovedUpdates(StepGraph step, ParameterUpdates updates, const UpdateChoice& choice)
+      : step_(std::move(step)),
+        updates_(std::move(updates)),
+        choice_(choice),
+        on_host_(step_.gradients.size(), choice.on_host == OnHost::all) {
+    for (const ParameterId id : choice.parameters) on_host_[id.index()] = true;
+    for (const WholeGradient& one : updates_.gradients) {
+      if (is_on_host(one.parameter)) moved_.push_back(one);
+    }
+  }
 
-  Result<StepGraph> run() && {
-    find_gradients();
-    if (auto wrong = problem()) return failure(*std::move(wrong));
-    find_arrivals();
+  StepGraph run() && {
     keep_on_host();
+    divide_updates();
     put_together();
     drop_what_is_gone();
+    step_.settings.early_updates = choice_.early;
     return std::move(step_);
   }
 
  private:
-  [[nodiscard]] bool is_gradient(StorageId id) const { return parameter_of_[id.index()].valid(); }
-
-  void find_gradients() {
-    std::map<ParameterId, StorageId> parameters;
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
-      const Storage& storage = step_.storages[i];
-      if (storage.storage_class != StorageClass::parameter || !storage.parameter.valid()) continue;
-      parameters.emplace(storage.parameter, StorageId::of(i));
-    }
-    for (std::size_t p = 0; p < step_.gradients.size(); ++p) {
-      const StorageId gradient = step_.gradients[p].storage;
-      const auto parameter = parameters.find(ParameterId::of(p));
-      if (gradient.valid() && parameter != parameters.end()) {
-        parameter_of_[gradient.index()] = parameter->second;
-      }
-    }
-  }
-
-  [[nodiscard]] std::optional<std::string> problem() const {
-    const auto name = [&](StorageId id) { return step_.storage(id).name; };
-    for (std::size_t i = 0; i < step_.storages.size(); ++i) {
-      if (!is_gradient(StorageId::of(i))) continue;
-      if (step_.storages[i].persistence == Persistence::persistent) {
-        return fmt::format(
-            "'{}' stays from step to step: the optimizer is moved to the host where "
-            "zero_grad sets gradients to None",
-            step_.storages[i].name);
-      }
-    }
-    std::vector<bool> made(step_.storages.size(),
-                           false);  // by a gradient's own backward, or update
-    for (const KernelNode& node : step_.nodes) {
-      const bool updates = node.phase == Phase::update;
-      for (const TensorView& view : node.reads) {
-        const StorageId id = view.storage;
-        const StorageClass of = step_.storage(id).storage_class;
-        const bool is_state = of == StorageClass::optimizer_state || of == StorageClass::parameter;
-        if (updates && !is_gradient(id) && !is_state && !made[id.index()]) {
-          return fmt::format("the update's '{}' reads '{}'", node.name, name(id));
-        }
-        // Autograd adds to one gradient at a time; who reads several clips them by their norm.
-        if (!updates && is_gradient(id) && !adds_to_it_alone(node, id)) {
-          return fmt::format("'{}' reads the gradient '{}'", node.name, name(id));
-        }
-      }
-      if (!updates) continue;
-      for (const TensorView& view : node.writes) made[view.storage.index()] = true;
-    }
-    return std::nullopt;
-  }
-
-  [[nodiscard]] bool adds_to_it_alone(const KernelNode& node, StorageId gradient) const {
-    if (node.phase != Phase::backward) return false;
-    const auto is_another = [&](const TensorView& view) {
-      return view.storage != gradient && is_gradient(view.storage);
-    };
-    return std::ranges::find(node.writes, gradient, &TensorView::storage) != node.writes.end() &&
-           std::ranges::none_of(node.reads, is_another);
-  }
-
-  void find_arrivals() {
-    std::map<StorageId, std::size_t> last;  // by gradient
-    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-      if (step_.nodes[n].phase == Phase::update) continue;
-      for (const TensorView& view : step_.nodes[n].writes) {
-        if (is_gradient(view.storage)) last[view.storage] = n;
-      }
-    }
-    for (const auto& [gradient, after] : last) {
-      arrivals_.push_back({gradient, parameter_of_[gradient.index()], after});
-    }
-    std::ranges::stable_sort(arrivals_, {}, &Arrival::after);
+  [[nodiscard]] bool is_on_host(ParameterId id) const {
+    return id.valid() ? on_host_[id.index()] : choice_.on_host == OnHost::all;
   }
 
   void keep_on_host() {
+    if (choice_.early) {
+      for (const WholeGradient& one : updates_.gradients) {
+        step_.script_holds.set(one.gradient, {});
+      }
+    }
+    if (choice_.on_host == OnHost::none) return;
     Affine gradients, state;
-    for (const Arrival& arrival : arrivals_) {
-      gradients = gradients + step_.storage(arrival.gradient).bytes;
-      step_.script_holds.set(arrival.gradient, {});
+    for (const WholeGradient& one : moved_) {
+      gradients = gradients + step_.storage(one.gradient).bytes;
+      step_.script_holds.set(one.gradient, {});
     }
     for (const Storage& storage : step_.storages) {
-      if (storage.storage_class == StorageClass::optimizer_state) state = state + storage.bytes;
+      if (is_moved_state(storage)) state = state + storage.bytes;
     }
     // Parameters and gradients have the same size: the optimizer's copy of each.
     step_.host_buffers.push_back({"the optimizer's parameters", gradients.constant, true});
@@ -128,33 +66,87 @@ class HostUpdate {
     step_.host_state_bytes += state.constant;
   }
 
-  /// The nodes without updates, each gradient's copy behind its arrival, the parameters' at the
-  /// end.
+  [[nodiscard]] bool is_moved_state(const Storage& storage) const {
+    return storage.storage_class == StorageClass::optimizer_state && is_on_host(storage.parameter);
+  }
+
+  /// The nodes of updates that stay on the GPU, by where they go: behind their own places, or
+  /// behind a gradient.
+  void divide_updates() {
+    if (choice_.on_host == OnHost::all) return;
+    std::vector<std::int32_t> group_of(step_.gradients.size(), 0);
+    if (choice_.early) std::iota(group_of.begin(), group_of.end(), 0);
+    for (std::size_t p = 0; p < group_of.size(); ++p) {
+      if (on_host_[p]) group_of[p] = -1;
+    }
+    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+      const KernelNode& node = step_.nodes[n];
+      if (node.phase != Phase::update) continue;
+      for (auto& [group, part] : divided(step_, updates_, node, group_of)) {
+        if (!choice_.early) {
+          at_its_place_[n] = std::move(part);
+          continue;
+        }
+        const StorageId value = value_of(ParameterId::of(static_cast<std::size_t>(group)));
+        part.name = dotted(part.name, step_.storage(value).name);
+        behind_gradient_[ParameterId::of(static_cast<std::size_t>(group))].push_back(
+            std::move(part));
+      }
+    }
+  }
+
+  [[nodiscard]] StorageId value_of(ParameterId id) const {
+    return std::ranges::find(updates_.gradients, id, &WholeGradient::parameter)->value;
+  }
+
+  /// The nodes without the updates that moved, each gradient's copy or update where it is whole,
+  /// and the parameters' copies at the end.
   void put_together() {
-    NodeInsertion nodes(step_.nodes.size(), 2 * arrivals_.size() + 1);
+    NodeInsertion nodes(step_.nodes.size(), step_.nodes.size() + 2 * moved_.size() + 1);
     std::size_t next = 0;
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
       if (step_.nodes[n].phase == Phase::update) {
         nodes.drop();
+        const auto part = at_its_place_.find(n);
+        if (part != at_its_place_.end()) nodes.insert(std::move(part->second));
         continue;
       }
       nodes.keep(std::move(step_.nodes[n]));
-      for (; next < arrivals_.size() && arrivals_[next].after == n; ++next) {
-        const StorageId gradient = arrivals_[next].gradient;
-        KernelNode copy =
-            copy_to_host(step_, gradient, step_.storage(gradient).name, Phase::backward);
-        // So many copies before it may still be under way.
-        for (std::size_t i = next - std::min(next, gradients_in_flight); i < next; ++i) {
-          copy.holds.push_back(arrivals_[i].gradient);
-        }
-        nodes.insert(std::move(copy));
+      const std::vector<WholeGradient>& whole = updates_.gradients;
+      for (; next < whole.size() && whole[next].after == n; ++next) {
+        put_behind(whole[next], nodes);
       }
     }
-    for (const Arrival& arrival : arrivals_) {
-      nodes.insert(copy_from_host(step_, arrival.parameter, step_.storage(arrival.parameter).name,
-                                  Phase::update));
+    if (choice_.early) keep_first_gradient(*nodes.last());
+    for (const WholeGradient& one : moved_) {
+      nodes.insert(copy_from_host(step_, one.value, step_.storage(one.value).name, Phase::update));
     }
+    step_.micro_batch = {};
     std::move(nodes).put_into(step_);
+  }
+
+  void put_behind(const WholeGradient& whole, NodeInsertion& nodes) {
+    const auto updates = behind_gradient_.find(whole.parameter);
+    if (updates != behind_gradient_.end()) {
+      for (KernelNode& node : updates->second) nodes.insert(std::move(node));
+    }
+    if (!is_on_host(whole.parameter)) return;
+    KernelNode copy =
+        copy_to_host(step_, whole.gradient, step_.storage(whole.gradient).name, Phase::backward);
+    // So many copies before it may still be under way.
+    for (std::size_t i = copied_ - std::min(copied_, gradients_in_flight); i < copied_; ++i) {
+      copy.holds.push_back(moved_[i].gradient);
+    }
+    ++copied_;
+    nodes.insert(std::move(copy));
+  }
+
+  /// Hooks run within backward(), which keeps the gradient that it starts from until it returns.
+  void keep_first_gradient(KernelNode& last) const {
+    for (const ScriptVariable& variable : step_.micro_batch.variables) {
+      if (variable.kind != ScriptVariable::Kind::first_gradient) continue;
+      last.holds.push_back(variable.storage);
+    }
   }
 
   /// The optimizer's state, and what its kernels made for themselves.
@@ -170,27 +162,35 @@ class HostUpdate {
     std::vector<bool> gone(step_.storages.size(), false);
     for (std::size_t i = 0; i < gone.size(); ++i) {
       const Storage& storage = step_.storages[i];
-      gone[i] = storage.storage_class == StorageClass::optimizer_state ||
-                (!touched[i] && storage.persistence == Persistence::transient);
+      gone[i] =
+          is_moved_state(storage) || (!touched[i] && storage.persistence == Persistence::transient);
     }
-    step_.micro_batch = {};
     drop_storages(step_, gone);
   }
 
   StepGraph step_;
-  std::vector<StorageId> parameter_of_;  // by a gradient's storage; else none
-  std::vector<Arrival> arrivals_;
+  const ParameterUpdates updates_;
+  const UpdateChoice& choice_;
+  std::vector<bool> on_host_;                       // by ParameterId
+  std::vector<WholeGradient> moved_;                // those that go to the host, in their order
+  std::map<std::size_t, KernelNode> at_its_place_;  // by node
+  std::map<ParameterId, std::vector<KernelNode>> behind_gradient_;  // of early updates
+  std::size_t copied_ = 0;                                          // gradients, so far
 };
 
 }  // namespace
 
+Result<StepGraph> with_updates(StepGraph step, const UpdateChoice& choice) {
+  auto updates = parameter_updates(step);
+  if (!updates) return tl::unexpected(std::move(updates.error()));
+  if (choice.early && updates->late) return failure(*updates->late);
+  const bool divides = choice.on_host != OnHost::all && !choice.changes_nothing();
+  if (divides && updates->undivided) return failure(*updates->undivided);
+  return MovedUpdates(std::move(step), *std::move(updates), choice).run();
+}
+
 Result<StepGraph> with_update_on_host(StepGraph step) {
-  if (step.settings.mode != Mode::train) return failure("an inference has no updates");
-  if (step.settings.early_updates) return failure("its updates are early already");
-  if (step.settings.micro_batches > 1) {
-    return failure("several micro-batches add their gradients up on the GPU");
-  }
-  return HostUpdate(std::move(step)).run();
+  return with_updates(std::move(step), {.on_host = OnHost::all});
 }
 
 }  // namespace stowage

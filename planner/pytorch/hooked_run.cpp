@@ -11,7 +11,6 @@
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/rewrite/saved_on_host.hpp"
 #include "estimator/rewrite/streamed_parameters.hpp"
-#include "estimator/rewrite/update_on_host.hpp"
 #include "planner/pytorch/streamable_blocks.hpp"
 
 namespace stowage {
@@ -77,8 +76,8 @@ Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& w
   if (graph && changes.parts > 1) {
     graph = with_inference_parts(**graph, changes.parts).map(shared_step);
   }
-  if (graph && changes.updates_on_host) {
-    graph = with_update_on_host(**graph).map(shared_step);
+  if (graph && !changes.updates.changes_nothing()) {
+    graph = with_updates(**graph, changes.updates).map(shared_step);
   }
   if (!graph) return tl::unexpected(std::move(graph.error()));
   auto step = size_step(*std::move(graph), *batch, workspaces);
@@ -87,7 +86,7 @@ Result<HookedCase> hooked_case(const PytorchRequest& request, WorkspaceSource& w
                     .stream = std::move(stream),
                     .micro_batches = changes.micro_batches,
                     .parts = changes.parts,
-                    .updates_on_host = changes.updates_on_host,
+                    .updates = changes.updates,
                     .step = *std::move(step)};
   for (const ModuleRegion& module : changes.modules) result.modules.push_back(module.module);
   return result;

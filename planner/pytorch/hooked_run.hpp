@@ -7,6 +7,7 @@
 
 #include "estimator/check/check.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "planner/pytorch/module_regions.hpp"
 #include "planner/pytorch/offload_decisions.hpp"
 #include "planner/pytorch/pytorch_plans.hpp"
@@ -16,13 +17,13 @@ namespace stowage {
 using SharedStep = std::shared_ptr<const StepGraph>;
 
 /// One way of running the step: modules that run again, blocks whose parameters are streamed,
-/// micro-batches or parts of an inference, and whose update it is.
+/// micro-batches or parts of an inference, and where and when parameters are updated.
 struct HookedCase {
   std::vector<std::string> modules;
   std::vector<StreamedModule> stream;
   std::int64_t micro_batches = 1;
   std::int64_t parts = 1;  ///< of an inference
-  bool updates_on_host = false;
+  UpdateChoice updates;
   SizedStep step;  ///< of one micro-batch, or of all parts
 };
 
@@ -31,12 +32,12 @@ struct HookedChanges {
   std::vector<ModuleRegion> modules;  ///< to be checkpointed
   std::size_t streamed = 0;  ///< of streamable_blocks, spread over them; in one micro-batch alone
   std::int64_t micro_batches = 1;
-  std::int64_t parts = 1;        ///< of an inference
-  bool updates_on_host = false;  ///< in one micro-batch alone
+  std::int64_t parts = 1;  ///< of an inference
+  UpdateChoice updates;    ///< changed ones in one micro-batch alone
 };
 
 /// The step with these changes. Errors: with_checkpoints', with_streamed_parameters',
-/// with_inference_parts', with_update_on_host's, size_step's; the batch cannot be shared equally.
+/// with_inference_parts', with_updates', size_step's; the batch cannot be shared equally.
 [[nodiscard]] Result<HookedCase> hooked_case(const PytorchRequest& request,
                                              WorkspaceSource& workspaces,
                                              const HookedChanges& changes);

@@ -39,11 +39,11 @@ std::vector<StepPoint> points_of(const std::vector<OffloadDecision>& decisions) 
 class Streams {
  public:
   Streams(const SizedStep& step, const Rates& rates, const std::vector<OffloadDecision>& decisions,
-          double host_update_seconds)
+          const UpdateTimes& updates)
       : step_(step),
         rates_(rates),
         decisions_(decisions),
-        host_update_seconds_(host_update_seconds),
+        updates_(updates),
         there_(decisions.size()),
         back_(decisions.size()),
         ready_(step.storage_bytes.size()) {}
@@ -101,9 +101,12 @@ class Streams {
   }
 
   void bring_parameter(const KernelNode& node) {
-    if (!is_updated_) {
-      uploads_ = std::max({uploads_, now_, downloads_}) + host_update_seconds_;
-      is_updated_ = true;
+    if (updates_.early) {
+      uploads_ = std::max(uploads_, updated_.front());
+      updated_.pop_front();
+    } else if (late_seconds_ > 0) {
+      uploads_ = std::max({uploads_, now_, downloads_}) + late_seconds_;
+      late_seconds_ = 0;
     }
     wait(upload(step_.bytes(node.writes.front().storage)));
   }
@@ -114,17 +117,22 @@ class Streams {
       in_flight_.pop_front();
     }
     in_flight_.push_back(download(bytes));
+    const double seconds = updates_.cpu_seconds_a_byte * static_cast<double>(bytes.count());
+    late_seconds_ += seconds;
+    updated_at_ = std::max(updated_at_, downloads_) + seconds;
+    if (updates_.early) updated_.push_back(updated_at_);
   }
 
   const SizedStep& step_;
   const Rates& rates_;
   const std::vector<OffloadDecision>& decisions_;
-  double host_update_seconds_;
+  const UpdateTimes& updates_;
   std::vector<double> there_, back_;  // by decision: when its copy is done
   std::vector<double> ready_;         // by storage: when the copy of a streamed piece is done
   std::deque<double> in_flight_;      // when the gradients' copies are done
+  std::deque<double> updated_;        // early: when the CPU has updated each parameter
+  double updated_at_ = 0, late_seconds_ = 0;  // late: of updates to come
   double now_ = 0, busy_ = 0, downloads_ = 0, uploads_ = 0;
-  bool is_updated_ = false;
 };
 
 /// A tensor has memory of the host's from its copy's begin to the step's end, where it is given
@@ -142,15 +150,17 @@ Bytes pinned_bytes(const SizedStep& step, const std::vector<OffloadDecision>& de
 
 HookedStep hooked_step(const SizedStep& step, const Rates& rates,
                        const std::vector<OffloadDecision>& decisions, std::size_t calls,
-                       double host_update_seconds) {
+                       const UpdateTimes& updates) {
   const std::vector<StepPoint> points = points_of(decisions);
-  Streams streams(step, rates, decisions, host_update_seconds);
+  Streams streams(step, rates, decisions, updates);
   auto point = points.begin();
   for (std::size_t n = 0; n < step.graph->nodes.size(); ++n) {
     for (; point != points.end() && point->before == n; ++point) streams.reach(*point);
     streams.run(NodeId::of(n));
   }
-  return {.seconds = std::max(streams.now(), hook_seconds * static_cast<double>(calls)),
+  const double hooks = hook_seconds * static_cast<double>(calls) +
+                       update_hook_seconds * static_cast<double>(updates.hooks);
+  return {.seconds = std::max(streams.now(), hooks),
           .busy_seconds = streams.busy(),
           .pinned = pinned_bytes(step, decisions)};
 }

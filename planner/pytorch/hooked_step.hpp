@@ -20,15 +20,25 @@ struct HookedStep {
 /// the host of an H200 with PyTorch 2.11 (bench/moves/results): 15 microseconds. The host is ahead
 /// of the GPU, so that this counts only where all hooks take longer than the step.
 inline constexpr double hook_seconds = 15e-6;
+/// What an early update takes of the host: a step of AdamW for one parameter. Measured with
+/// PyTorch 2.15 on the CPU (docs/apply.md); it counts as hook_seconds does.
+inline constexpr double update_hook_seconds = 105e-6;
+
+/// What a step whose updates were moved (with_updates) takes besides its kernels.
+struct UpdateTimes {
+  double cpu_seconds_a_byte = 0;  ///< of the CPU's updates, by their gradients' bytes
+  bool early = false;             ///< the CPU begins with the first gradient, not after the last
+  std::size_t hooks = 0;          ///< early updates of a step, on the GPU or the CPU
+};
 
 /// Each copy waits for the kernels that were queued before it and for the copies before it on its
 /// stream. Where memory is let go, and where a fetched tensor or a streamed piece is needed first,
-/// the kernels wait for the copy. A step of with_update_on_host has copies of its own: once all
-/// gradients are on the host the CPU updates for `host_update_seconds`, and then the parameters are
-/// copied back. `decisions` are of the step's nodes; `calls`: of hooks. O(nodes + decisions * log
-/// decisions).
+/// the kernels wait for the copy. A step of with_updates may have copies of its own: the CPU
+/// updates parameter by parameter once its gradient is on the host (early), or all once all are,
+/// and after the GPU's last kernel each is copied back. `decisions` are of the step's nodes;
+/// `calls`: of hooks for saved tensors. O(nodes + decisions * log decisions).
 [[nodiscard]] HookedStep hooked_step(const SizedStep& step, const Rates& rates,
                                      const std::vector<OffloadDecision>& decisions,
-                                     std::size_t calls, double host_update_seconds = 0);
+                                     std::size_t calls, const UpdateTimes& updates = {});
 
 }  // namespace stowage

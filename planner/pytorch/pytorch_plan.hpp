@@ -102,7 +102,9 @@ struct PytorchPlan {
   std::vector<std::string> checkpoint;  ///< modules' paths
   std::vector<StreamedModule> stream;   ///< in the order in which they run
   std::optional<InferenceChunks> chunks;
-  bool optimizer_on_cpu = false;     ///< its state and the updates; gradients go there as they come
+  bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come
+  std::vector<std::string> cpu_parameters = {};  ///< whose updates those are; empty: all
+  bool early_updates = false;        ///< each parameter is updated as soon as its gradient is whole
   bool expandable_segments = false;  ///< of the process' allocator: expandable_conf
   std::optional<PlannedQuestion> question = {};  ///< none: the model cannot be named again
   PytorchTotals totals;
@@ -115,7 +117,7 @@ struct PytorchPlan {
   }
   [[nodiscard]] bool changes_nothing() const {
     return offload.empty() && checkpoint.empty() && stream.empty() && !chunks &&
-           micro_batches == 1 && !optimizer_on_cpu && !expandable_segments;
+           micro_batches == 1 && !optimizer_on_cpu && !early_updates && !expandable_segments;
   }
   bool operator==(const PytorchPlan&) const = default;
 };

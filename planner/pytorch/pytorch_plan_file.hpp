@@ -12,6 +12,8 @@ namespace stowage {
 
 /// What the file's member `format` says.
 inline constexpr std::string_view pytorch_plan_format = "stowage-pytorch-plan";
+/// What its member `updates` says where each comes as soon as its gradient is whole.
+inline constexpr std::string_view early_updates_word = "early";
 
 /// The text, once read_pytorch_plan has read the same plan from it. Throws std::logic_error where
 /// it cannot be read: a mistake of the program.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "estimator/document/step_hash.hpp"
-#include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/rewrite/parameter_updates.hpp"
 #include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
@@ -19,8 +19,10 @@
 #include "planner/pytorch/excess_bytes.hpp"
 #include "planner/pytorch/hooked_run.hpp"
 #include "planner/pytorch/hooked_step.hpp"
+#include "planner/pytorch/host_parameters.hpp"
 #include "planner/pytorch/module_regions.hpp"
 #include "planner/pytorch/offload_search.hpp"
+#include "planner/pytorch/plan_facts.hpp"
 #include "planner/pytorch/saved_moments.hpp"
 #include "planner/pytorch/streamable_blocks.hpp"
 #include "planner/pytorch/tried_means.hpp"
@@ -34,19 +36,6 @@ constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
 constexpr std::int64_t most_micro_batches = 64;
 // A proposal that moves more than so many times its bound is looked for with expandable segments.
 constexpr double most_of_bound = 1.25;
-
-/// The name of a preset or a row that keeps the same state: "momentum".
-std::string optimizer_word(const OptimizerSettings& settings) {
-  for (const std::string_view name : optimizer_names()) {
-    const auto named = named_optimizer(name);
-    if (named && named->name == settings.name && (named->momentum > 0) == (settings.momentum > 0) &&
-        named->nesterov == settings.nesterov && named->amsgrad == settings.amsgrad &&
-        named->centered == settings.centered) {
-      return std::string(name);
-    }
-  }
-  return settings.name;
-}
 
 class PytorchSearch {
  public:
@@ -94,6 +83,7 @@ class PytorchSearch {
   }
 
   void search_training() {
+    if (auto updates = parameter_updates(*whole_.graph)) updates_ = *std::move(updates);
     regions_ = module_regions(whole_, rates_);
     std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
       return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
@@ -101,6 +91,7 @@ class PytorchSearch {
     tried_.has_modules = !regions_.empty();
     search_shares();
     search_parts();
+    search_early_updates();
     search_host_updates();
     search_streams({}, "");
     if (!regions_.empty()) search_streams({.modules = regions_}, "checkpoint-all-");
@@ -160,6 +151,7 @@ class PytorchSearch {
     if (try_as_it_is("as-is", {.step = whole_})) return;
     search_shares();
     if (usual.empty()) search_parts();
+    search_early_updates();
     search_host_updates();
     std::erase_if(proposals_, [&](const PytorchProposal& proposal) {
       return proposal.plan.expandable_segments &&
@@ -202,11 +194,53 @@ class PytorchSearch {
 
   void try_modules(std::size_t count) {
     const auto of = hooked_case(request_, workspaces_, {.modules = first_regions(count)});
-    const std::string name = count == 0 ? "offload"
-                             : count == regions_.size()
-                                 ? "checkpoint-all"
-                                 : fmt::format("checkpoint-{}-of-{}", count, regions_.size());
+    const std::string name = share_name(count);
     if (of && !(count > 0 && try_as_it_is(name, *of))) try_offload(name, *of);
+  }
+
+  [[nodiscard]] std::string share_name(std::size_t count) const {
+    if (count == 0) return "offload";
+    if (count == regions_.size()) return "checkpoint-all";
+    return fmt::format("checkpoint-{}-of-{}", count, regions_.size());
+  }
+
+  /// Each update as its gradient comes: as it is, and, where that is not enough, with each share of
+  /// the modules whose peak is lower then.
+  void search_early_updates() {
+    if (!can_update_early() || is_cancelled()) return;
+    tried_.early_updates = true;
+    std::set<std::size_t> tried;
+    for (const double share : shares_of_modules) {
+      const auto count =
+          static_cast<std::size_t>(std::ceil(share * static_cast<double>(regions_.size())));
+      if (is_cancelled()) return;
+      if (tried.insert(count).second && try_early_updates(count) && count == 0) return;
+    }
+  }
+
+  /// Whether it fits without saved tensors on the host.
+  bool try_early_updates(std::size_t count) {
+    const HookedChanges late{.modules = first_regions(count)};
+    HookedChanges changes = late;
+    changes.updates.early = true;
+    const auto of = hooked_case(request_, workspaces_, changes);
+    if (!of) return false;
+    const std::string name = "early-update-" + share_name(count);
+    if (try_as_it_is(count == 0 ? "early-update" : name, *of)) return true;
+    const auto without = hooked_case(request_, workspaces_, late);
+    if (!without || !lowers_peak(*of, *without)) return false;
+    try_offload(name, *of);
+    return false;
+  }
+
+  [[nodiscard]] bool lowers_peak(const HookedCase& of, const HookedCase& without) {
+    const auto report = check_hooked(request_, workspaces_, of, {});
+    const auto before = check_hooked(request_, workspaces_, without, {});
+    return report && before && report->headroom > before->headroom;
+  }
+
+  [[nodiscard]] bool can_update_early() const {
+    return updates_ && !updates_->late && !updates_->undivided;
   }
 
   /// Whether it fits with the fewest bytes on the host.
@@ -221,25 +255,57 @@ class PytorchSearch {
     return false;
   }
 
-  /// The optimizer on the CPU: as it is, then with saved tensors on the host, then with all modules
-  /// run again.
+  /// The optimizer on the CPU: of as few parameters as do, else with saved tensors on the host,
+  /// then with all modules run again.
   void search_host_updates() {
-    if (is_cancelled()) return;
+    if (!updates_ || is_cancelled()) return;
+    tried_.host_updates = true;
     if (try_host_updates(false)) return;
     if (!regions_.empty()) try_host_updates(true);
   }
 
-  /// `again`: with all modules run again. Whether nothing else is to be tried.
+  /// `again`: with all modules run again. Whether it fits without saved tensors on the host.
   bool try_host_updates(bool again) {
-    const auto of = hooked_case(
-        request_, workspaces_,
-        {.modules = first_regions(again ? regions_.size() : 0), .updates_on_host = true});
-    if (!of) return true;
-    tried_.host_updates = true;
-    const std::string name = again ? "cpu-optimizer-checkpoint" : "cpu-optimizer";
-    if (try_as_it_is(name, *of)) return true;
-    try_offload(again ? name : "cpu-optimizer-offload", *of);
-    return again;
+    HookedChanges changes{.modules = first_regions(again ? regions_.size() : 0)};
+    changes.updates = {.on_host = UpdateChoice::OnHost::all, .early = can_update_early()};
+    const auto of = hooked_case(request_, workspaces_, changes);
+    if (!of) return false;
+    const std::string ending = again ? "-checkpoint" : "";
+    if (!fits_as_it_is(*of)) {
+      try_offload("cpu-optimizer" + (again ? ending : "-offload"), *of);
+      return false;
+    }
+    try_some_host_updates(changes, ending);
+    return try_as_it_is("cpu-optimizer" + ending, *of);
+  }
+
+  /// As few parameters' updates on the CPU as do. Precondition: it fits with all of them there.
+  void try_some_host_updates(HookedChanges changes, const std::string& ending) {
+    if (updates_->undivided) return;
+    changes.updates = {.early = can_update_early()};
+    const auto plain = hooked_case(request_, workspaces_, changes);
+    if (!plain || fits_as_it_is(*plain)) return;
+    const Bytes bound =
+        host_updates_bound(whole_, *updates_, excess_bytes(plain->step, request_.plan.available));
+    const std::vector<ParameterId> parameters = host_parameters(whole_, *updates_);
+    const auto moving = [&](std::size_t count) {
+      const auto end = parameters.begin() + static_cast<std::ptrdiff_t>(count);
+      changes.updates.on_host = UpdateChoice::OnHost::some;
+      changes.updates.parameters.assign(parameters.begin(), end);
+      return hooked_case(request_, workspaces_, changes);
+    };
+    std::size_t too_few = 0, enough = parameters.size() + 1;
+    while (enough - too_few > 1) {
+      const std::size_t count = (too_few + enough) / 2;
+      const auto of = moving(count);
+      (of && fits_as_it_is(*of) ? enough : too_few) = count;
+    }
+    if (enough > parameters.size()) return;
+    const auto of = moving(enough);
+    if (!of) return;
+    try_as_it_is(
+        fmt::format("cpu-optimizer-{}-of-{}{}", enough, updates_->gradients.size(), ending), *of,
+        bound);
   }
 
   /// The fewest blocks whose parameters are streamed, with these changes besides; where all are too
@@ -323,7 +389,8 @@ class PytorchSearch {
     return false;
   }
 
-  /// `excess`: of a step with streamed parameters, excess_bytes of the step without.
+  /// `excess`: of a step with streamed parameters, excess_bytes of the step without; with some
+  /// updates on the CPU, host_updates_bound.
   void add(std::string name, const HookedCase& of, const std::vector<OffloadDecision>& decisions,
            const std::optional<PlanTotals>& bounds, CheckReport report, Bytes excess = Bytes()) {
     if (request_.process.allocator.expandable_segments &&
@@ -345,6 +412,8 @@ class PytorchSearch {
     if (!of.stream.empty()) {
       totals.pcie_lower_bound = excess;
       totals.step_lower_bound_seconds = std::max(hooked.busy_seconds, h2d_seconds(rates_, excess));
+    } else if (of.updates.on_host == UpdateChoice::OnHost::some) {
+      totals.pcie_lower_bound = excess;
     } else {
       totals.pcie_lower_bound = gradients + parameters;
       if (bounds) {
@@ -359,6 +428,11 @@ class PytorchSearch {
           "changes the training, so it is not recommended: batch_norm takes its statistics from "
           "micro-batches of {} instead of {}",
           of.step.batch, request_.plan.batch.samples));
+    }
+    if (of.updates.early) {
+      proposal.remarks.emplace_back(
+          "updates begin before optimizer.step(): the script may not read or add up gradients, nor "
+          "leave a step out");
     }
     if (of.parts > 1) {
       proposal.remarks.push_back(fmt::format(
@@ -386,8 +460,9 @@ class PytorchSearch {
   HookedStep set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
                          PytorchTotals& totals) const {
     const auto calls = decisions.empty() ? 0 : of.step.graph->saved.size();
-    const HookedStep hooked = hooked_step(of.step, rates_, decisions, calls,
-                                          of.updates_on_host ? host_update_seconds() : 0);
+    const HookedStep hooked =
+        hooked_step(of.step, rates_, decisions, calls,
+                    updates_ ? update_times(whole_, *updates_, rates_, of.updates) : UpdateTimes{});
     const HookedStep plain = hooked_step(whole_, rates_, {}, 0);
     const double update =
         update_seconds(of.step, [&](NodeId node) { return gpu_seconds(rates_, of.step, node); });
@@ -400,11 +475,6 @@ class PytorchSearch {
       totals.recomputed_seconds += parts * gpu_seconds(rates_, of.step, NodeId::of(n));
     }
     return hooked;
-  }
-
-  /// Of the step's own updates, on the CPU.
-  [[nodiscard]] double host_update_seconds() const {
-    return update_seconds(whole_, [&](NodeId node) { return cpu_seconds(rates_, whole_, node); });
   }
 
   template <typename SecondsOf>
@@ -434,7 +504,9 @@ class PytorchSearch {
         .saved = std::ssize(document.graph->saved),
         .checkpoint = of.modules,
         .stream = of.stream,
-        .optimizer_on_cpu = of.updates_on_host,
+        .optimizer_on_cpu = of.updates.on_host != UpdateChoice::OnHost::none,
+        .cpu_parameters = names_of(of.updates.parameters),
+        .early_updates = of.updates.early,
         .expandable_segments = request_.process.allocator.expandable_segments};
     if (of.parts > 1) plan.chunks = chunks_of(*document.graph, of.parts);
     plan.totals.peak_allocated = report.run.process().steady.allocated;
@@ -443,19 +515,13 @@ class PytorchSearch {
     return plan;
   }
 
-  /// Labels, which a source of recordings makes besides, are no inputs of an inference.
-  [[nodiscard]] static InferenceChunks chunks_of(const StepGraph& step, std::int64_t parts) {
-    InferenceChunks chunks{.parts = parts, .inputs = {}, .output = step.output.shape};
-    const auto is_read = [&](const TensorView& input) {
-      return std::ranges::any_of(step.nodes, [&](const KernelNode& node) {
-        return std::ranges::find(node.reads, input.storage, &TensorView::storage) !=
-               node.reads.end();
-      });
-    };
-    for (const TensorView& input : step.inputs) {
-      if (is_read(input)) chunks.inputs.push_back(input.shape);
+  [[nodiscard]] std::vector<std::string> names_of(const std::vector<ParameterId>& ids) const {
+    std::vector<std::string> names;
+    names.reserve(ids.size());
+    for (const ParameterId id : ids) {
+      names.push_back(request_.plan.document.parameters[id.index()].name);
     }
-    return chunks;
+    return names;
   }
 
   const PytorchRequest& asked_;
@@ -464,9 +530,10 @@ class PytorchSearch {
   const ProposalOptions& options_;
   Rates rates_;
   SizedStep whole_;
-  std::size_t streamable_ = 0;         // blocks
-  std::vector<ModuleRegion> regions_;  // those that save most for their time first
-  Bytes available_;                    // of the card; proposals leave a margin of it
+  std::size_t streamable_ = 0;               // blocks
+  std::optional<ParameterUpdates> updates_;  // of a step that trains; none: they stay as they are
+  std::vector<ModuleRegion> regions_;        // those that save most for their time first
+  Bytes available_;                          // of the card; proposals leave a margin of it
   Bytes least_missing_,
       least_missing_unchanged_;  // the second: of what leaves the training as it is
   TriedMeans tried_;

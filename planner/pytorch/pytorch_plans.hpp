@@ -5,8 +5,11 @@
 //   checkpoint-K-of-N   modules run again in backward; what is left over is offloaded
 //   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
 //                       -checkpoint: and all modules run again
-//   cpu-optimizer       updates and the optimizer's state on the CPU; with -offload and -checkpoint
-//                       as above
+//   early-update        each parameter is updated as soon as its gradient is whole; with -offload
+//   and
+//                       -checkpoint-K-of-N as above
+//   cpu-optimizer       updates and the optimizer's state on the CPU, -K-of-N: of K of the N
+//                       parameters; with -offload and -checkpoint as above. Early where they can be
 //   stream-K-of-N       the parameters of K blocks that get no gradient lie in pinned host memory,
 //                       and are on the GPU while their block runs: of an inference, or of a step
 //                       with a frozen base; with checkpoint-all- and -offload as above

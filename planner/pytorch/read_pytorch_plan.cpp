@@ -97,14 +97,8 @@ class PytorchPlanReader {
     read_checkpoint(members_.required("checkpoint"));
     if (const auto chunks = members_.find("chunks")) read_chunks(*chunks);
     if (const auto stream = members_.find("stream")) read_stream(*stream);
-    if (const auto optimizer = members_.find("optimizer_on_cpu")) {
-      Members members(*optimizer, "'optimizer_on_cpu'");
-      constexpr auto in_flight = static_cast<std::int64_t>(gradients_in_flight);
-      (void)integer_of(members.required("gradients_in_flight"), "'gradients_in_flight'", in_flight,
-                       in_flight);
-      members.finish();
-      plan_.optimizer_on_cpu = true;
-    }
+    if (const auto optimizer = members_.find("optimizer_on_cpu")) read_host_updates(*optimizer);
+    if (const auto updates = members_.find("updates")) read_updates(*updates);
     read_totals(members_.required("totals"));
     members_.finish();
     return std::move(plan_);
@@ -260,6 +254,36 @@ class PytorchPlanReader {
       members.finish();
       plan_.stream.push_back(std::move(streamed));
     }
+  }
+
+  void read_host_updates(const JsonValue& value) {
+    Members members(value, "'optimizer_on_cpu'");
+    constexpr auto in_flight = static_cast<std::int64_t>(gradients_in_flight);
+    (void)integer_of(members.required("gradients_in_flight"), "'gradients_in_flight'", in_flight,
+                     in_flight);
+    if (const auto names = members.find("parameters")) {
+      expect(*names, Kind::array, "the parameters that are updated on the CPU");
+      if (names->size() == 0) refuse(*names, "at least one parameter is updated on the CPU");
+      std::set<std::string> updated;
+      for (auto name = names->begin(); !(name == names->end()); ++name) {
+        plan_.cpu_parameters.push_back(name_of(*name, "a parameter's name"));
+        if (updated.insert(plan_.cpu_parameters.back()).second) continue;
+        refuse(*name, fmt::format("'{}' is updated twice", plan_.cpu_parameters.back()));
+      }
+    }
+    members.finish();
+    plan_.optimizer_on_cpu = true;
+  }
+
+  void read_updates(const JsonValue& value) {
+    const std::string word = text_of(value, "'updates'");
+    if (word != early_updates_word) {
+      refuse(value, fmt::format("'updates' is \"{}\", where it stands", early_updates_word));
+    }
+    if (plan_.micro_batches > 1) {
+      refuse(value, "updates cannot be early where the gradients of micro-batches add up");
+    }
+    plan_.early_updates = true;
   }
 
   static double seconds_of(const JsonValue& value, std::string_view what) {

@@ -19,6 +19,7 @@ std::string in_words(const TriedMeans& tried) {
   constexpr std::string_view none_or_all = " with none or all of the modules run again";
   std::vector<std::string> ways{
       with_modules("saved tensors on the host", " with none to all of the modules run again")};
+  if (tried.early_updates) ways.emplace_back("the same with updates as gradients come");
   if (tried.parts) ways.push_back(with_modules("micro-batches", none_or_all));
   if (tried.host_updates) {
     ways.push_back(

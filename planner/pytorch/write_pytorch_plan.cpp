@@ -60,10 +60,17 @@ class PytorchPlanWriter {
     }
     put(text_, ",\n\"optimizer_on_cpu\": ");
     if (plan_.optimizer_on_cpu) {
-      put(text_, "{{\"gradients_in_flight\": {}}},\n", gradients_in_flight);
+      put(text_, "{{\"gradients_in_flight\": {}", gradients_in_flight);
+      if (!plan_.cpu_parameters.empty()) {
+        put(text_, ", \"parameters\": ");
+        put_list(text_, plan_.cpu_parameters.size(),
+                 [&](std::size_t i) { put(text_, "{}", json_text(plan_.cpu_parameters[i])); });
+      }
+      put(text_, "}},\n");
     } else {
       put(text_, "null,\n");
     }
+    if (plan_.early_updates) put(text_, "\"updates\": {},\n", json_text(early_updates_word));
     totals(plan_.totals);
     put(text_, "}}\n");
     return fmt::to_string(text_);

@@ -1,5 +1,6 @@
 // plan --for pytorch: what is shown and written, and what is refused.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <csignal>
 #include <fstream>
@@ -118,8 +119,9 @@ TEST_CASE("where nothing fits the answer is no, with what is missing, was tried 
   CHECK(shown.out.starts_with("a generic 600.0 MiB card has no room for the step: "));
   CHECK(shown.out.find(
             " are missing at best\n  tried were saved tensors on the host with none to all "
-            "of the modules run again; micro-batches with none or all of the modules run "
-            "again; updates on the CPU with saved tensors on the host or modules run "
+            "of the modules run again; the same with updates as gradients come; micro-batches "
+            "with none or all of the modules run again; updates on the CPU with saved tensors on "
+            "the host or modules run "
             "again; all of this with expandable segments of the allocator\n  a card with "
             "--gpu-memory ") != std::string::npos);
   std::vector<std::string> told = refused;
@@ -205,6 +207,41 @@ TEST_CASE("a plan's file says what it was made of, and its export is sized by th
   // ZeRO's reduction buffer alone has 2 GB.
   CHECK(exported.exit_code == 1);
   CHECK(exported.err.find("warning: does not fit with PyTorch's kernels: ") != std::string::npos);
+}
+
+TEST_CASE("updates as gradients come, and of some parameters on the CPU, are said and written") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const std::vector<std::string> words{"plan", "gpt2",         "--for",   "pytorch",     "--batch",
+                                       "1",    "--gpu-memory", "1900MiB", "--optimizer", "adamw"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> told = words;
+    told.insert(told.end(), more.begin(), more.end());
+    return stowage_program(told);
+  };
+  const Outcome listed = with({"--format", "json"});
+  CAPTURE(listed.err);
+  const json answer = json::parse(listed.out);
+  std::string some;
+  for (const json& plan : answer["plans"]) {
+    const std::string name = plan["name"];
+    if (!plan["cpu_parameters"].empty()) some = name;
+    CHECK(plan["early_updates"] ==
+          (name.starts_with("early-update") || name.starts_with("cpu-optimizer")));
+  }
+  CAPTURE(answer.dump());
+  REQUIRE(some.starts_with("cpu-optimizer-"));
+  const Outcome shown = with({"--choose", some, "-o", path});
+  CAPTURE(shown.out);
+  REQUIRE(shown.exit_code == 0);
+  const json plan = json::parse(text_of(path));
+  CHECK(plan["updates"] == "early");
+  const json& parameters = plan["optimizer_on_cpu"]["parameters"];
+  CHECK(shown.out.find(fmt::format("updates {} parameters on the CPU, with their optimizer state "
+                                   "there; updates each parameter as soon as its gradient is whole",
+                                   parameters.size())) != std::string::npos);
+  CHECK(shown.out.find(some + ": updates begin before optimizer.step(): the script may not read or "
+                              "add up gradients, nor leave a step out") != std::string::npos);
 }
 
 TEST_CASE("a plan of a model that came through a pipe is not exported, and says why") {

@@ -3,87 +3,20 @@
 from __future__ import annotations
 
 import copy
-import json
-import tempfile
 import unittest
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
+from updates_case import UpdatesCase, loss_of, network, usual
 
 import stowage
 from stowage.errors import StowageError
 from stowage.plans.host_updates import HostGradient
 
-Loop = Callable[[nn.Module, torch.optim.Optimizer], list[torch.Tensor]]
 
-
-def plan_file(folder: str, **changes: Any) -> str:
-    content = {"format": "stowage-pytorch-plan", "version": 1, "model": "net", "names": "recorded",
-               "batch": 8, "micro_batches": 1, "offload": [], "checkpoint": [],
-               "optimizer_on_cpu": {"gradients_in_flight": 2}, **changes}
-    path = folder + "/plan.json"
-    with open(path, "w") as file:
-        json.dump(content, file)
-    return path
-
-
-# As in applied_case.py: the engine's first backward has to be one on the pretended device.
-stowage.record(nn.Linear(1, 1), torch.zeros(2, 1), loss=torch.mean)
-
-
-def network() -> nn.Module:
-    return nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.ReLU(), nn.Linear(16, 4))
-
-
-def loss_of(model: nn.Module, seed: int) -> torch.Tensor:
-    torch.manual_seed(seed)
-    output: torch.Tensor = model(torch.randn(8, 8))
-    return output.square().mean()
-
-
-class HostUpdatesCase(unittest.TestCase):
-    def setUp(self) -> None:
-        self.path = plan_file(self.enterContext(tempfile.TemporaryDirectory()))
-
-    def trained(self, loop: Loop, optimizer: Callable[..., torch.optim.Optimizer], planned: bool,
-                **options: Any) -> tuple[list[torch.Tensor], Any, torch.optim.Optimizer]:
-        """(what the loop saw and the parameters in the end, the Applied, the optimizer)"""
-        torch.manual_seed(0)
-        model = network()
-        steps = optimizer(model.parameters(), **options)
-        applied = stowage.apply(model, steps, self.path) if planned else None
-        seen = loop(model, steps)
-        if applied is not None:
-            applied.remove()
-        return [*seen, *(one.detach().clone() for one in model.parameters()),
-                *(one.grad.clone() for one in model.parameters() if one.grad is not None)], applied, steps
-
-    def same(self, loop: Loop, optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.AdamW,
-             **options: Any) -> Any:
-        options = {"lr": 0.1, **options}
-        plain, _, _ = self.trained(loop, optimizer, False, **options)
-        planned, applied, steps = self.trained(loop, optimizer, True, **options)
-        self.assertEqual(len(plain), len(planned))
-        for ours, theirs in zip(planned, plain):
-            self.assertIs(type(ours), torch.Tensor)
-            self.assertTrue(torch.equal(ours, theirs))
-        return applied
-
-
-def usual(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    losses = []
-    for number in range(3):
-        optimizer.zero_grad()
-        loss = loss_of(model, number)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return losses
-
-
-class SameBits(HostUpdatesCase):
+class SameBits(UpdatesCase):
     def test_of_every_usual_optimizer(self) -> None:
         for optimizer, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {}),
                                    (torch.optim.Adam, {"amsgrad": True}), (torch.optim.RMSprop, {}),
@@ -204,7 +137,7 @@ class SameBits(HostUpdatesCase):
             self.assertTrue(torch.equal(ours, theirs))
 
 
-class Gradients(HostUpdatesCase):
+class Gradients(UpdatesCase):
     def test_a_gradient_leaves_the_device(self) -> None:
         model = network()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -229,7 +162,7 @@ class Gradients(HostUpdatesCase):
         self.assertIsNone(torch._C._autograd._top_saved_tensors_default_hooks(True))
 
 
-class Pretended(HostUpdatesCase):
+class Pretended(UpdatesCase):
     def test_the_device_has_no_state_and_few_gradients(self) -> None:
         def build() -> tuple[Any, Any, Callable[[], torch.Tensor]]:
             model = nn.Sequential(*(nn.Linear(256, 256, bias=False) for _ in range(8))).cuda()

@@ -17,7 +17,6 @@ from stowage.errors import StowageError
 from stowage.plans.allocator import warn_of_settings
 from stowage.plans.chunks import ChunkedCalls
 from stowage.plans.events import Events
-from stowage.plans.host_updates import HostUpdates
 from stowage.plans.module_calls import ModuleCalls, check_callable
 from stowage.plans.offload import Offloading
 from stowage.plans.plan_file import Plan, PlanLike, read_plan
@@ -25,6 +24,7 @@ from stowage.plans.saved_names import path_of_key
 from stowage.plans.stash import SavedHandle
 from stowage.plans.stream import StreamedModules
 from stowage.plans.stream_places import StreamPlaces, move_staying
+from stowage.plans.update_places import UpdatePlaces
 from stowage.shown import printable_line
 from stowage.trace.modules import ModuleStack
 
@@ -64,9 +64,9 @@ class Applied:
             stack.callback(self.streamed.end)
             stack.enter_context(self.modules.watched())
             stack.enter_context(self.calls.watched())
-            if plan.gradients_in_flight is not None:
-                stack.enter_context(updates_of(plan, plan.gradients_in_flight, optimizers,
-                                               self.events).at_work())
+            self.updates = UpdatePlaces(plan, roots, optimizers, self.events,
+                                        self.offloading.note_fallback)
+            stack.enter_context(self.updates.at_work())
             for optimizer in optimizers:
                 stack.callback(optimizer.register_step_post_hook(self.after_step).remove)
             HOOKS.add(self)
@@ -228,14 +228,6 @@ class ThreadHooks(threading.local):
 HOOKS = ThreadHooks()
 
 
-def updates_of(plan: Plan, in_flight: int, optimizers: list[torch.optim.Optimizer],
-               events: Events) -> HostUpdates:
-    if not optimizers:
-        raise StowageError(f"{plan.source} updates on the CPU, and apply got no optimizer",
-                           "stowage.apply(model, optimizer, plan)")
-    return HostUpdates(optimizers, in_flight, events)
-
-
 def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:
     """Raises StowageError for a plan that names modules which the models do not have."""
     for key in keys_of(plan):
@@ -273,6 +265,16 @@ def roots_of(model: Any) -> dict[str, torch.nn.Module]:
     return {"": next(iter(whole.values()))} if len(whole) == 1 else whole
 
 
+def check_replicas(model: Any, plan: Plan) -> None:
+    """DistributedDataParallel shares a gradient among processes after hooks have seen it."""
+    for one in model.values() if isinstance(model, dict) else (model,):
+        moves = plan.early_updates or plan.gradients_in_flight is not None
+        if moves and isinstance(one, torch.nn.parallel.DistributedDataParallel):
+            raise StowageError(f"{plan.source} takes gradients as they come, before "
+                               "DistributedDataParallel has summed those of all processes",
+                               "make a plan with neither early updates nor an optimizer on the CPU")
+
+
 def optimizers_of(optimizer: Any) -> list[torch.optim.Optimizer]:
     found = [] if optimizer is None else (
         list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer])
@@ -290,6 +292,7 @@ def applied_plan(model: Models, optimizer: Optimizers, plan: PlanLike,
                  device: torch.device | str | None = None) -> Applied:
     """See stowage.apply."""
     read = read_plan(plan)
+    check_replicas(model, read)
     roots, optimizers = roots_of(model), optimizers_of(optimizer)
     target = None if device is None else device_of(device)
     for root in roots.values():

@@ -11,7 +11,8 @@ OUT, BACK = ("start", "gradient"), ("fetch", "parameter", "upload")
 class Event:
     """`what` is "pass" (one begins), "pack", "start", "release", "unpack" or "fetch"; `key` that of the
     call, or of the call that starts the storage; `bytes` those of the storage. "gradient": one goes to
-    the host; "parameter": an updated one comes back; "upload": a streamed block's parameters come, `key`
+    the host; "parameter": an updated one comes back; "update": one is made as a gradient comes, for which
+    `key` is the parameter's name, as for both; "upload": a streamed block's parameters come, `key`
     is the block's path."""
 
     what: str

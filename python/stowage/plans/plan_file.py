@@ -89,6 +89,8 @@ class Plan:
     peak_allocated: int | None = None  # bytes
     peak_reserved: int | None = None  # bytes
     gradients_in_flight: int | None = None  # of an optimizer on the CPU; None: it stays on the device
+    cpu_parameters: tuple[str, ...] = ()  # whose optimizer that is; empty: all of them
+    early_updates: bool = False  # each as soon as its gradient is whole
     allocator: str = ""  # settings of PyTorch's allocator that it was simulated with, beside the usual
     update_bytes: int = 0  # that such an optimizer moves to the host each step, and back
     source: str = "the plan"  # the file's name
@@ -206,10 +208,7 @@ class PlanReader:
             self.refuse("version", f"{printable_line(repr(content.get('version'))[:40])} is unknown; "
                         f"this stowage reads version {VERSION}")
         self.check_names()
-        optimizer = self.optional(content, "optimizer_on_cpu", "", dict, "object")
-        in_flight = None if optimizer is None else self.number(
-            self.entry(optimizer, "gradients_in_flight", "optimizer_on_cpu", int, "number"),
-            "optimizer_on_cpu.gradients_in_flight", 1)
+        in_flight, cpu_parameters = self.host_updates()
         passes = self.optional(content, "passes", "", dict, "object") or {}
         totals = self.optional(content, "totals", "", dict, "object") or {}
         offload = self.each("offload", self.offload)
@@ -225,7 +224,8 @@ class PlanReader:
             first_keys=self.first_keys(passes),
             peak_allocated=self.optional_number(totals, "peak_allocated_bytes", "totals"),
             peak_reserved=self.optional_number(totals, "peak_reserved_bytes", "totals"),
-            gradients_in_flight=in_flight,
+            gradients_in_flight=in_flight, cpu_parameters=cpu_parameters,
+            early_updates=self.early_updates(),
             allocator=self.text(content, "allocator", "") if content.get("allocator") is not None else "",
             source=self.name)
         moved = self.optional_number(totals, "to_host_bytes", "totals")
@@ -340,6 +340,41 @@ class PlanReader:
         if mode not in ("train", "inference"):
             self.refuse("mode", f"'{mode}' is neither train nor inference")
         return mode == "train"
+
+    def host_updates(self) -> tuple[int | None, tuple[str, ...]]:
+        """(gradients in flight, the parameters; none: all) of an optimizer on the CPU."""
+        optimizer = self.optional(self.content, "optimizer_on_cpu", "", dict, "object")
+        if optimizer is None:
+            return None, ()
+        where = "optimizer_on_cpu"
+        in_flight = self.number(self.entry(optimizer, "gradients_in_flight", where, int, "number"),
+                                f"{where}.gradients_in_flight", 1)
+        if optimizer.get("parameters") is None:
+            return in_flight, ()
+        return in_flight, self.names(optimizer, where)
+
+    def names(self, row: dict[str, Any], where: str) -> tuple[str, ...]:
+        names = self.entry(row, "parameters", where, list, "list")
+        if not names:
+            self.refuse(f"{where}.parameters", "is empty")
+        found: dict[str, None] = {}
+        for index, name in enumerate(names):
+            place = f"{where}.parameters[{index}]"
+            self.text({place: name}, place, "")
+            if name in found:
+                self.refuse(place, f"'{name}' stands twice")
+            found[name] = None
+        return tuple(found)
+
+    def early_updates(self) -> bool:
+        if self.content.get("updates") is None:
+            return False
+        word = self.text(self.content, "updates", "")
+        if word != "early":
+            self.refuse("updates", f"'{word}' is not \"early\"")
+        if (self.optional_number(self.content, "micro_batches", "", 1) or 1) > 1:
+            self.refuse("updates", "cannot be early where the gradients of micro-batches add up")
+        return True
 
     def streamed(self, row: dict[str, Any], where: str) -> Streamed:
         names = self.entry(row, "parameters", where, list, "list")

@@ -107,7 +107,7 @@ class Verification:
             difference = self.of_calls(events) or self.of_storages(events)
             if difference:
                 return where + difference
-        return self.of_streams(len(passes)) or self.of_memory()
+        return self.of_streams(len(passes)) or self.of_updates() or self.of_memory()
 
     def of_calls(self, events: list[Event]) -> str:
         packed = [event.key for event in events if event.what == "pack"]
@@ -171,6 +171,28 @@ class Verification:
             if counts[streamed.module] != times * streamed.uploads:
                 return (f"the parameters of {streamed.module} came {counts[streamed.module]} times, and "
                         f"the plan has {times * streamed.uploads}")
+        return ""
+
+    def of_updates(self) -> str:
+        """Which gradients went to the host, and which updates came as gradients did."""
+        came = {what: {event.key for event in self.events if event.what == what}
+                for what in ("gradient", "parameter", "update")}
+        if self.plan.gradients_in_flight is not None:
+            for name in (*self.plan.cpu_parameters, *sorted(came["gradient"])):
+                if name not in came["gradient"]:
+                    return f"the gradient of {name} did not go to the host"
+                if name not in came["parameter"]:
+                    return f"{name} did not come back from the host"
+            if not came["gradient"]:
+                return "no gradient went to the host"
+        if self.plan.early_updates:
+            late = sorted(came["gradient"] - came["update"])
+            if late:
+                reason = self.at_work.updates.late_reason or "early updates begin with the second step"
+                return (f"{late[0]} was updated in optimizer.step(), and not as its gradient came: "
+                        f"{reason}")
+            if not came["update"]:
+                return "no parameter was updated as its gradient came"
         return ""
 
     def of_memory(self) -> str:

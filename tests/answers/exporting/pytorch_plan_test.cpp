@@ -128,6 +128,26 @@ TEST_CASE("updates on the CPU are each engine's own offload, of a single GPU") {
         std::string::npos);
 }
 
+TEST_CASE("engines update all parameters on the CPU, and after backward") {
+  ExportQuestion question = planned_llama(ExportForm::deepspeed, Precision::amp_bf16);
+  question.plan->plan.optimizer_on_cpu = true;
+  const ExportAnswer all = exported(question);
+  question.plan->plan.cpu_parameters = {"a", "b"};
+  question.plan->plan.early_updates = true;
+  const ExportAnswer some = exported(question);
+  CHECK(some.body == all.body);
+  REQUIRE(some.remarks.size() >= 2);
+  CHECK(some.remarks[0] ==
+        "of the plan it cannot say that only 2 parameters are updated on the CPU: here all "
+        "parameters are; stowage.apply carries it out");
+  CHECK(some.remarks[1] ==
+        "of the plan it cannot say updates as soon as gradients are whole: here they come after "
+        "backward; stowage.apply carries it out");
+  question.plan->plan.cpu_parameters = {"a"};
+  CHECK(exported(question).remarks[0].starts_with(
+      "of the plan it cannot say that only a is updated on the CPU: here all parameters are"));
+}
+
 TEST_CASE("what an engine cannot carry out is named") {
   ExportQuestion question = planned_llama(ExportForm::torchtitan);
   question.plan->plan.optimizer_on_cpu = true;

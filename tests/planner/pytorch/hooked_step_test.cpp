@@ -1,12 +1,14 @@
-// The simulated time of a step whose blocks' parameters are streamed.
+// The simulated time of a step whose blocks' parameters are streamed, and of the CPU's updates.
 #include "planner/pytorch/hooked_step.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/rewrite/streamed_parameters.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/pytorch/streamable_blocks.hpp"
 #include "tests/support/described_model.hpp"
@@ -62,6 +64,39 @@ TEST_CASE("over a slow link a streamed step takes as long as its copies") {
   const double copies = static_cast<double>(slow.moved.count()) / 1e9;
   CHECK(slow.streamed.seconds > copies);
   CHECK(slow.streamed.seconds < copies + slow.plain.seconds);
+}
+
+TEST_CASE("early updates on the CPU hide behind backward, late ones come after it") {
+  const ChosenStep chosen{
+      .lowering = {.kernels = KernelSet::pytorch, .optimizer = {.name = "adamw"}}};
+  const StepDocument document =
+      make_document(testing::shipped("gpt2"), chosen, Runtime::pytorch, {}, step_alone).value();
+  const auto workspaces = rule_workspace_source(8.6);
+  const Rates rates = make_rates(generic_card(8_GiB), {.name = "test",
+                                                       .memory = 64_GiB,
+                                                       .pinned_limit = 32_GiB,
+                                                       .h2d_bandwidth = 1e12,
+                                                       .d2h_bandwidth = 1e12});
+  const auto timed = [&](bool early, double seconds_a_byte) {
+    auto moved =
+        with_updates(*document.graph, {.on_host = UpdateChoice::OnHost::all, .early = early});
+    REQUIRE(moved.has_value());
+    const auto step =
+        size_step(std::make_shared<const StepGraph>(*std::move(moved)), 1, *workspaces);
+    REQUIRE(step.has_value());
+    return hooked_step(*step, rates, {}, 0, {.cpu_seconds_a_byte = seconds_a_byte, .early = early})
+        .seconds;
+  };
+  const double bytes = 4 * 124'439'808.0;
+  const double none = timed(false, 0);
+  CHECK(timed(true, 0) == doctest::Approx(none));
+  for (const double cpu : {0.5 * none, 4 * none}) {
+    CAPTURE(cpu / none);
+    const double late = timed(false, cpu / bytes), early = timed(true, cpu / bytes);
+    CHECK(late == doctest::Approx(none + cpu).epsilon(0.01));
+    CHECK(early > cpu);
+    CHECK(early < late - 0.2 * std::min(cpu, none));
+  }
 }
 
 }  // namespace stowage

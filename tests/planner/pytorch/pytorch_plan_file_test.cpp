@@ -27,6 +27,7 @@ PytorchPlan small_plan() {
       .checkpoint = {"h.0", "h.1"},
       .stream = {{"h.0", {"h.0.a", "h.0.b"}, Bytes(1024), 2}, {"h.1", {"h.1.a"}, Bytes(512), 1}},
       .optimizer_on_cpu = true,
+      .cpu_parameters = {"h.2.a", "h.2.b"},
       .expandable_segments = true};
   plan.question =
       PlannedQuestion{"a \"file\".json",
@@ -85,6 +86,13 @@ TEST_CASE("a plan for PyTorch is read back as it was written") {
   CHECK(text.find(R"("question": {"model": "a \"file\".json", "settings": )"
                   R"({"deterministic": [], "gpu_memory": ["8GiB"], "set": ["a=1","b=2"]}},)") !=
         std::string::npos);
+  PytorchPlan early = plan;
+  early.micro_batches = 1;
+  early.early_updates = true;
+  early.cpu_parameters.clear();
+  const std::string of_early = write_pytorch_plan(early);
+  CHECK(read(of_early).value() == early);
+  CHECK(of_early.find("\"updates\": \"early\",\n") != std::string::npos);
   CHECK(text.find("\"allocator\": \"expandable_segments:True\",\n") != std::string::npos);
   CHECK(allocator_variable(plan) == "PYTORCH_ALLOC_CONF");
   CHECK(allocator_variable({.pytorch = "2.8"}) == "PYTORCH_CUDA_ALLOC_CONF");
@@ -106,6 +114,12 @@ TEST_CASE("what is no plan for PyTorch is refused with its place") {
         "a dimension is a number, \"batch\" or as \"2*batch+1\"");
   CHECK(refusal("\"gradients_in_flight\": 2", "\"gradients_in_flight\": 3") ==
         "'gradients_in_flight' must be an integer from 2 to 2, not the number 3");
+  CHECK(refusal("[\"h.2.a\",\"h.2.b\"]", "[]") == "at least one parameter is updated on the CPU");
+  CHECK(refusal("\"h.2.b\"", "\"h.2.a\"") == "'h.2.a' is updated twice");
+  CHECK(refusal("\"totals\": ", "\"updates\": \"late\", \"totals\": ") ==
+        "'updates' is \"early\", where it stands");
+  CHECK(refusal("\"totals\": ", "\"updates\": \"early\", \"totals\": ") ==
+        "updates cannot be early where the gradients of micro-batches add up");
   CHECK(refusal("\"mode\": \"train\"", "\"mode\": \"play\"") ==
         "'mode' is \"train\" or \"inference\"");
   CHECK(refusal("\"h.1.a\"", "\"h.0.b\"") == "'h.0.b' is streamed twice");

@@ -58,6 +58,16 @@ Bytes reserved_with_everything(const std::string& model, std::int64_t batch) {
   return plans->front().plan.totals.peak_reserved;
 }
 
+const PytorchProposal& named(const std::vector<PytorchProposal>& plans, std::string_view name) {
+  const auto found = std::ranges::find(plans, name, &PytorchProposal::name);
+  if (found == plans.end()) {
+    std::string names;
+    for (const PytorchProposal& proposal : plans) names += proposal.name + " ";
+    FAIL(names);
+  }
+  return *found;
+}
+
 }  // namespace
 
 TEST_CASE("plans for PyTorch fit the card, are above their bounds, and name what they move") {
@@ -115,13 +125,63 @@ TEST_CASE("a step whose state alone exceeds the card is updated on the CPU") {
   const PytorchRequest request = request_of("gpt2", 1, 1500_MiB);
   const auto plans = make_pytorch_plans(request, *workspaces);
   if (!plans) FAIL(render(plans.error()));
-  const PytorchPlan& plan = plans->front().plan;
+  const PytorchPlan& plan = named(*plans, "cpu-optimizer-checkpoint").plan;
   CHECK(plan.optimizer_on_cpu);
+  CHECK(plan.cpu_parameters.empty());
+  CHECK(plan.early_updates);
   const Bytes gradients(4LL * 124'439'808);
   CHECK(plan.totals.pcie_lower_bound == 2 * gradients);
   CHECK(plan.totals.to_host == gradients);
   CHECK(plan.totals.pinned == 2 * gradients);
   CHECK(plan.totals.step_seconds > plan.totals.all_gpu_step_seconds);
+
+  const PytorchProposal& best = plans->front();
+  CHECK(best.name ==
+        fmt::format("cpu-optimizer-{}-of-148-checkpoint", best.plan.cpu_parameters.size()));
+  const std::vector<std::string>& moved = best.plan.cpu_parameters;
+  REQUIRE(!moved.empty());
+  // Backward comes to the last block first; the embeddings' gradients are whole last.
+  CHECK(moved.front() == "h.11.mlp_c_proj.weight");
+  CHECK(std::ranges::none_of(moved, [](const std::string& name) {
+    return name.ends_with(".bias") || name.find("wte") != std::string::npos;
+  }));
+  const PytorchTotals& some = best.plan.totals;
+  CHECK(some.to_host == some.from_host);
+  CHECK(some.pinned == some.to_host * 2);
+  CHECK(some.pcie_lower_bound > Bytes());
+  CHECK(some.to_host * 2 >= some.pcie_lower_bound);
+  CHECK(some.to_host < gradients);
+  CHECK(some.step_seconds < plan.totals.step_seconds);
+  CHECK(best.remarks ==
+        std::vector<std::string>{"updates begin before optimizer.step(): the script may not read "
+                                 "or add up gradients, nor leave a step out"});
+}
+
+TEST_CASE("updates as gradients come need no memory for all gradients, and move nothing") {
+  const auto workspaces = rule_workspace_source(8.6);
+  const ModelGraph model = testing::described(R"(model: net
+inputs: {x: {shape: [batch, 2048]}, t: {shape: [batch], dtype: int64}}
+layers:
+  - linear: {name: a, from: x, features: 2048}
+  - linear: {name: b, features: 2048}
+  - linear: {name: c, features: 2048}
+  - linear: {name: d, features: 2048}
+loss: {cross_entropy: {from: [d, t]}}
+)");
+  // Four of 16 MiB, with AdamW's two states: 192 MiB, 64 of gradients, and 64 of temporaries.
+  const PytorchRequest request = request_of(model, 4, 310_MiB);
+  const auto plans = make_pytorch_plans(request, *workspaces);
+  if (!plans) FAIL(render(plans.error()));
+  const PytorchPlan& plan = named(*plans, "early-update").plan;
+  CHECK(plan.early_updates);
+  CHECK_FALSE(plan.optimizer_on_cpu);
+  CHECK(plan.totals.to_host == Bytes());
+  CHECK(plan.totals.from_host == Bytes());
+  CHECK(plan.totals.pcie_lower_bound == Bytes());
+  CHECK(plan.totals.peak_reserved <= request.plan.available);
+  CHECK(std::ranges::none_of(*plans, [](const PytorchProposal& proposal) {
+    return proposal.name.starts_with("early-update-");
+  }));
 }
 
 TEST_CASE("the same request gives the same plans for PyTorch") {
@@ -305,8 +365,9 @@ TEST_CASE("a card that holds no part of the step is told what is missing") {
   CHECK(why.message.find(" has no room for the step: ") != std::string::npos);
   CHECK(why.message.ends_with(" are missing at best"));
   CHECK(why.hint ==
-        "tried were saved tensors on the host with none to all of the modules run again; updates "
-        "on the CPU with saved tensors on the host or modules run again; all of this with "
+        "tried were saved tensors on the host with none to all of the modules run again; the "
+        "same with updates as gradients come; updates on the CPU with saved tensors on the host or "
+        "modules run again; all of this with "
         "expandable segments of the allocator");
 }
 

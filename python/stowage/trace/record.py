@@ -103,6 +103,17 @@ class LayerRecord(NamedTuple):
 
 
 @dataclasses.dataclass
+class ModuleCall:
+    """A module's call in forward. `is_sequence`: an nn.Sequential runs its children one after the
+    other. `inputs`: tensors of the device among its positional arguments, each with its number among the
+    tensors there. `calls`: so often it ran in the step's first pass; the rest is of the first time."""
+
+    is_sequence: bool
+    inputs: list[tuple[int, View]]
+    calls: int = 1
+
+
+@dataclasses.dataclass
 class StepRecord:
     """One step."""
 
@@ -121,3 +132,4 @@ class StepRecord:
     # names of trained parameters that got a gradient and were not updated
     not_updated: list[str] = dataclasses.field(default_factory=list)
     layers: dict[str, LayerRecord] = dataclasses.field(default_factory=dict)  # by the module's path
+    modules: dict[str, ModuleCall] = dataclasses.field(default_factory=dict)  # those that ran, by path

@@ -271,7 +271,8 @@ void read_layers(const JsonValue& list, const std::vector<Shape>& shapes, StepDo
   }
 }
 
-/// Reads a row of the member `modules`: [path, kind, [number, storage, layout] of each input].
+/// Reads a row of the member `modules`: [path, kind, [number, storage, layout, held_until] of each
+/// input].
 RecordedModule module_of(const JsonValue& value, const StepTables& tables,
                          const StepDocument& document) {
   const StepGraph& graph = *document.graph;
@@ -292,6 +293,10 @@ RecordedModule module_of(const JsonValue& value, const StepTables& tables,
     input.view =
         tables.layouts[index_of(fields.next("layout"), "a layout's number", tables.layouts.size())];
     input.view.storage = storage;
+    const JsonValue held = fields.next("held_until");
+    const auto last = static_cast<std::int64_t>(graph.nodes.size()) - 1;
+    input.held_until =
+        NodeId{static_cast<std::int32_t>(integer_of(held, "an input's last node", -1, last))};
     fields.finish();
     const auto batch = document.fixed_batch ? document.batch : std::nullopt;
     if (auto problem = view_problem(graph, input.view, "a module's input", batch)) {

@@ -37,6 +37,7 @@ struct RecordedModule {
   struct Input {
     std::int64_t number = 0;  ///< among the tensors of the call's positional arguments
     TensorView view;
+    NodeId held_until = {};  ///< as SavedCall's
     bool operator==(const Input&) const = default;
   };
   std::string path;

@@ -85,7 +85,8 @@ void put_modules(Text& text, const std::vector<RecordedModule>& modules, Tables&
         json_text(module.is_sequence ? "sequence" : "module"));
     put_list(text, module.inputs.size(), [&](std::size_t n) {
       const RecordedModule::Input& input = module.inputs[n];
-      put(text, "[{},{},{}]", input.number, input.view.storage.value, tables.layout(input.view));
+      put(text, "[{},{},{},{}]", input.number, input.view.storage.value, tables.layout(input.view),
+          input.held_until.value);
     });
     put(text, "]");
   });

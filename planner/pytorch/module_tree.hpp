@@ -17,9 +17,6 @@ namespace stowage {
 struct NodeRange {
   std::int32_t first = -1, last = -1;
 
-  [[nodiscard]] bool contains(const NodeRange& other) const {
-    return first <= other.first && other.last <= last;
-  }
   bool operator==(const NodeRange&) const = default;
 };
 

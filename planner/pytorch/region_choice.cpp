@@ -28,6 +28,7 @@ struct ChosenRegion {
   std::string sequence;  // whose children it is; "": a module
   NodeRange range;
   Bytes inside;
+  std::vector<StorageId> inputs = {};
 };
 
 /// Regions of one limit, in the order in which they run.
@@ -110,7 +111,9 @@ class Choice {
   }
 
   void add(ChosenRegion region, std::vector<ChosenRegion>& chosen) const {
-    if (region.inside >= least() && region.inside > Bytes()) chosen.push_back(std::move(region));
+    if (region.inside < least() || region.inside == Bytes()) return;
+    region.inputs = tree_.inputs(region.range);
+    chosen.push_back(std::move(region));
   }
 
   struct Row {
@@ -165,7 +168,7 @@ class Choice {
   [[nodiscard]] Bytes inputs_of(const std::vector<const ChosenRegion*>& regions) const {
     std::set<StorageId> all;
     for (const ChosenRegion* const region : regions) {
-      for (const StorageId id : tree_.inputs(region->range)) all.insert(id);
+      all.insert(region->inputs.begin(), region->inputs.end());
     }
     Bytes bytes;
     for (const StorageId id : all) bytes += tree_.bytes(id);
@@ -202,12 +205,14 @@ class Choice {
     Bytes largest;
     for (const ChosenRegion& region : outer.regions) {
       std::vector<const ChosenRegion*> within;
-      for (const ChosenRegion& candidate : inner.regions) {
+      auto candidate =
+          std::ranges::lower_bound(inner.regions, region.range.first, {},
+                                   [](const ChosenRegion& other) { return other.range.first; });
+      for (; candidate != inner.regions.end() && candidate->range.last <= region.range.last;
+           ++candidate) {
         const bool is_row_of_row =
-            !candidate.sequence.empty() && candidate.sequence == region.sequence;
-        const bool lies_within =
-            region.range.contains(candidate.range) && !(region.range == candidate.range);
-        if (lies_within && !is_row_of_row) within.push_back(&candidate);
+            !candidate->sequence.empty() && candidate->sequence == region.sequence;
+        if (!is_row_of_row && !(candidate->range == region.range)) within.push_back(&*candidate);
       }
       if (within.size() < 2) within.clear();
       largest = std::max(largest, kept(region.inside, within) + largest_inside(within));

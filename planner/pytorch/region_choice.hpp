@@ -15,6 +15,7 @@
 
 #include <vector>
 
+#include "estimator/document/step_document.hpp"
 #include "planner/pytorch/module_regions.hpp"
 
 namespace stowage {

@@ -30,7 +30,6 @@ class RegionInputs {
 
   void run() && {
     find_entering();
-    find_holding();
     if (called_.empty()) return set_described();
     for (std::size_t r = 0; r < regions_.size(); ++r) {
       if (!regions_[r].is_inner) set_recorded(regions_[r], entering_[r]);
@@ -77,15 +76,6 @@ class RegionInputs {
     }
   }
 
-  /// Until when the script holds what autograd saves, as its calls say.
-  void find_holding() {
-    for (const SavedTensor& saved : step_.saved) {
-      if (!saved.call) continue;
-      NodeId& held = held_until_.try_emplace(saved.storage, saved.call->held_until).first->second;
-      held = std::max(held, saved.call->held_until);
-    }
-  }
-
   void set_recorded(ModuleRegion& region, const EnteringTensors& entering) const {
     const RecordedModule* const called = called_module(region.module);
     if (called == nullptr || !entering.called_after.valid()) return;
@@ -93,13 +83,12 @@ class RegionInputs {
       const StorageId id = input.view.storage;
       const bool enters =
           std::ranges::find(entering.views, id, &TensorView::storage) != entering.views.end();
-      const auto held = held_until_.find(id);
-      if (!enters || held == held_until_.end()) continue;
+      if (!enters || !input.held_until.valid()) continue;
       region.region.inputs.push_back({.key = fmt::format("{}#input{}", region.module, input.number),
                                       .view = input.view,
                                       .packed_after = entering.called_after,
                                       .unpacked_before = {},
-                                      .held_until = held->second});
+                                      .held_until = input.held_until});
     }
   }
 
@@ -141,9 +130,8 @@ class RegionInputs {
   const StepGraph& step_;
   std::vector<ModuleRegion>& regions_;
   std::map<std::string, const RecordedModule*> called_;
-  std::vector<EnteringTensors> entering_;   // by region
-  std::vector<std::int32_t> made_;          // by storage: the first node that writes it
-  std::map<StorageId, NodeId> held_until_;  // of what autograd saves
+  std::vector<EnteringTensors> entering_;  // by region
+  std::vector<std::int32_t> made_;         // by storage: the first node that writes it
 };
 
 }  // namespace

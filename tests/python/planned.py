@@ -71,13 +71,9 @@ class Planner:
         begins = next(index for index in nodes if index >= first_backward)
         path = region.path if region.row is None else f"{region.path}.{region.row[0]}"
         modules = {row[0]: row[2] for row in self.document["modules"]}
-        rows = []
-        for number, storage, layout in modules.get(path, modules.get(path.rpartition(".")[2], [])):
-            held = max((row[7] for row in self.rows if row[1] == storage), default=None)
-            if held is not None:
-                rows.append([0, storage, "region input", layout, input_key(region.name, number),
-                             nodes[0] - 1, begins, held])
-        return rows
+        given = modules.get(path, modules.get(path.rpartition(".")[2], []))
+        return [[0, storage, "region input", layout, input_key(region.name, number), nodes[0] - 1, begins,
+                 held] for number, storage, layout, held in given if held >= 0]
 
     def storages(self, least: int) -> list[int]:
         found = []

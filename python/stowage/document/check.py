@@ -153,8 +153,10 @@ class Check:
 
     def check_modules(self) -> None:
         for path, _, inputs in self.document.get("modules", ()):
-            for _, storage, layout in inputs:
+            for _, storage, layout, held in inputs:
                 self.check_view(storage, layout, f"the module '{path}'")
+                require(-1 <= held < len(self.nodes),
+                        f"the module '{path}' names a kernel that is not there")
 
     def check_flags(self) -> None:
         for row in self.storages:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def module_rows(assembly: Assembly) -> list[list[Any]]:
     """Rows [path, kind, inputs], in the order of the calls. Kind: "sequence" of an nn.Sequential, else
-    "module". Inputs: rows [number, storage, layout], the number among the tensors of the call's
-    positional arguments. Left out: inputs that are not the step's, or that follow the batch in no way
-    that a file can say."""
+    "module". Inputs: rows [number, storage, layout, held_until], the number among the tensors of the
+    call's positional arguments. Left out: inputs that are not the step's, or that follow the batch in no
+    way that a file can say."""
     rows: list[list[Any]] = []
     for path, first in assembly.step.modules.items():
         calls = [step.modules[path] for step in assembly.steps if path in step.modules]
         is_same = len(calls) == len(assembly.steps) and all(
             call.calls == 1 and call.is_sequence == first.is_sequence and
-            [number for number, _ in call.inputs] == [number for number, _ in first.inputs]
+            [one.number for one in call.inputs] == [one.number for one in first.inputs]
             for call in calls)
         if is_same and is_writable(path):
             rows.append([path, "sequence" if first.is_sequence else "module",
@@ -39,9 +39,9 @@ def module_rows(assembly: Assembly) -> list[list[Any]]:
 def input_rows(assembly: Assembly, path: str, calls: Sequence[ModuleCall]) -> list[list[int]]:
     rows = []
     for inputs in zip(*(call.inputs for call in calls)):
-        place_and_layout = tensor_of(assembly, path, [view for _, view in inputs])
+        place_and_layout = tensor_of(assembly, path, [one.view for one in inputs])
         if place_and_layout:
-            rows.append([inputs[0][0], *place_and_layout])
+            rows.append([inputs[0].number, *place_and_layout, inputs[0].held_until])
     return rows
 
 

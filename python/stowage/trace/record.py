@@ -103,13 +103,22 @@ class LayerRecord(NamedTuple):
 
 
 @dataclasses.dataclass
+class ModuleInput:
+    """A tensor of the device among a module's positional arguments, with its number among the tensors
+    there."""
+
+    number: int
+    view: View
+    held_until: int = UNKNOWN  # as SavedTensor's
+
+
+@dataclasses.dataclass
 class ModuleCall:
     """A module's call in forward. `is_sequence`: an nn.Sequential runs its children one after the
-    other. `inputs`: tensors of the device among its positional arguments, each with its number among the
-    tensors there. `calls`: so often it ran in the step's first pass; the rest is of the first time."""
+    other. `calls`: so often it ran in the step's first pass; the rest is of the first time."""
 
     is_sequence: bool
-    inputs: list[tuple[int, View]]
+    inputs: list[ModuleInput]
     calls: int = 1
 
 

@@ -28,7 +28,15 @@ from stowage.trace.engine import (
 from stowage.trace.failures import untraceable
 from stowage.trace.modules import runs_in_sequence
 from stowage.trace.places import place
-from stowage.trace.record import ModuleCall, Moment, NodeRecord, StepRecord, StorageRecord, View
+from stowage.trace.record import (
+    ModuleCall,
+    ModuleInput,
+    Moment,
+    NodeRecord,
+    StepRecord,
+    StorageRecord,
+    View,
+)
 from stowage.trace.updates import Updates
 
 if TYPE_CHECKING:
@@ -143,7 +151,7 @@ class Recorder(TorchDispatchMode):
             return
         tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
         self.step.modules[path] = ModuleCall(runs_in_sequence(module), [
-            (number, self.view_of(one)) for number, one in enumerate(tensors)
+            ModuleInput(number, self.view_of(one)) for number, one in enumerate(tensors)
             if one.device.type == "cuda" and one.layout is torch.strided])
 
     # Calls

@@ -115,7 +115,7 @@ TEST_CASE("what goes beside the graph is read back as it was") {
 TEST_CASE("the modules that ran are read back as they were") {
   StepDocument document = document_of(shipped("mlp"), {});
   const TensorView input = document.graph->inputs.front();
-  document.modules = {{.path = "MLP", .is_sequence = true, .inputs = {{0, input}}},
+  document.modules = {{.path = "MLP", .is_sequence = true, .inputs = {{0, input, NodeId{3}}}},
                       {.path = "0", .is_sequence = false, .inputs = {}}};
   CHECK(read_back(write_step(document)).modules == document.modules);
   check_round_trip(document);

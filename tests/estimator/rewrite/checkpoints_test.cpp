@@ -9,6 +9,7 @@
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/saved_storages.hpp"
 #include "tests/support/described_model.hpp"
 

@@ -80,8 +80,8 @@ class Pass:
 
 
 class RegionCall:
-    """A call of a region that runs again, and the tensors among its arguments, of which some PyTorch's
-    releases save others besides."""
+    """A call of a region that runs again, and the tensors that it is given: those of its positional
+    arguments first. Some releases of PyTorch save another one besides."""
 
     def __init__(self, name: str, inputs: tuple[Any, ...]) -> None:
         self.name = name

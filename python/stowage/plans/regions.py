@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from stowage.plans.checkpoint import run_checkpointed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import torch
 
     from stowage.plans.region_names import Region
 
@@ -41,7 +41,8 @@ class Regions:
             return forward
 
         def checkpointed(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            return self.run(region, [module], functools.partial(forward, module, **keywords), arguments)
+            given, run = with_keywords(functools.partial(forward, module), arguments, keywords)
+            return self.run(region, [module], run, given)
 
         return checkpointed
 
@@ -57,6 +58,28 @@ class Regions:
     def run(self, region: Region, parts: Sequence[torch.nn.Module], forward: Callable[..., Any],
             inputs: tuple[Any, ...]) -> Any:
         return self.within(region.name, inputs, lambda: run_checkpointed(parts, forward, inputs))
+
+
+def with_keywords(forward: Callable[..., Any], arguments: tuple[Any, ...],
+                  keywords: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+    """(the arguments with the keywords' tensors behind them, the forward of these). What a checkpoint is
+    given by keyword it holds itself: in an inner region it would be kept beside the outer one's inputs."""
+    moved = {name: value for name, value in keywords.items() if isinstance(value, torch.Tensor) or (
+        type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value))}
+    tensors = [one for value in moved.values() for one in (value if type(value) is tuple else (value,))]
+    count = len(arguments)
+
+    def run(*given: Any) -> Any:
+        behind = iter(given[count:])
+        again = {name: tuple(next(behind) for _ in value) if type(value) is tuple else next(behind)
+                 for name, value in shapes.items()}
+        return forward(*given[:count], **{name: again.get(name, value) for name, value in rest.items()})
+
+    # The run holds no tensor of them itself.
+    shapes = {name: (None,) * len(value) if type(value) is tuple else None
+              for name, value in moved.items()}
+    rest = {name: None if name in moved else value for name, value in keywords.items()}
+    return (*arguments, *tensors), run
 
 
 def in_sequence(children: Sequence[torch.nn.Module], value: Any) -> Any:

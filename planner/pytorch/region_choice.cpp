@@ -185,6 +185,7 @@ class Choice {
   [[nodiscard]] static std::vector<const ChosenRegion*> pointers(
       const std::vector<ChosenRegion>& regions) {
     std::vector<const ChosenRegion*> all;
+    all.reserve(regions.size());
     for (const ChosenRegion& region : regions) all.push_back(&region);
     return all;
   }

@@ -139,9 +139,10 @@ TEST_CASE("the modules that ran are rows of a path, a kind and inputs") {
   };
   is_refused("[\"\", \"module\", []]", "a module's path is empty");
   is_refused("[\"a\", \"list\", []]", "a module's kind cannot be 'list'");
-  is_refused("[\"a\", \"module\", 3]", "a module's inputs must be a list, not 3");
-  is_refused("[\"a\", \"module\", [[-1, 0, 0, -1]]]",
-             "an input's number must be an integer from 0 to 1152921504606846976, not -1");
+  is_refused("[\"a\", \"module\", 3]", "a module's inputs must be a list, not the number 3");
+  is_refused(
+      "[\"a\", \"module\", [[-1, 0, 0, -1]]]",
+      "an input's number must be an integer from 0 to 1152921504606846976, not the number -1");
   CHECK(with_row("[\"a\", \"module\", [[0, 9999, 0, -1]]]")
             .find("a storage's number must be below ") != std::string::npos);
 }

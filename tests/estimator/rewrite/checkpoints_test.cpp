@@ -260,7 +260,7 @@ TEST_CASE("what hooks get of a region's inputs is kept by autograd alone") {
   CHECK(saved->call->packed_after == NodeId{4});
   CHECK(saved->call->held_until == NodeId{5});
   // The convolution saves its input alone, so that none of its kernels runs again.
-  CHECK(step.node(saved->call->unpacked_before).name == "second.backward.bias");
+  CHECK(step.node(saved->call->unpacked_before).name == "second.backward.data");
 }
 
 }  // namespace stowage

@@ -4,6 +4,7 @@ which leave for the host."""
 from __future__ import annotations
 
 import unittest
+import weakref
 from typing import Any
 
 import torch
@@ -186,6 +187,39 @@ class Regions(AppliedCase):
         self.assertIn(["two#input0"], keys)
         self.assertIn(["Outer#0", "two#input1", "two#input2"], keys)
         self.assertEqual(self.assert_same_training(Outer, plan, batches()).first_reason, "")
+
+    def test_what_an_inner_region_gets_by_keyword_is_made_again(self) -> None:
+        living: list[weakref.ref[torch.Tensor]] = []
+
+        class Inner(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.part = nn.Linear(8, 8)
+
+            def forward(self, *, x: torch.Tensor, pair: tuple[torch.Tensor, ...], scale: float) -> Any:
+                return self.part(x * pair[0]).tanh() * scale + pair[1]
+
+        class Outer(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.inner = nn.Linear(8, 8), Inner()
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                h = self.first(x).tanh()
+                sine = h.sin()
+                living[:] = [weakref.ref(h), weakref.ref(sine)]
+                return self.inner(x=h, pair=(sine, h.cos()), scale=0.5)
+
+        def build() -> nn.Module:
+            return nn.Sequential(nn.Linear(8, 8), Outer(), nn.Linear(8, 2))
+
+        plan = {**self.plan(("1", "1.inner"), build), "offload": []}
+        self.assert_same_training(build, plan, batches())
+        model = build()
+        with stowage.apply(model, None, write_plan(plan, self.path)):
+            loss = model(batches()[0])
+            self.assertEqual([one() for one in living], [None, None])
+            loss.sum().backward()
 
     def test_rows_that_a_model_does_not_have_are_refused(self) -> None:
         plan = {**self.plan(ROWS), "offload": []}

@@ -63,7 +63,7 @@ class Regions:
 def with_keywords(forward: Callable[..., Any], arguments: tuple[Any, ...],
                   keywords: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """(the arguments with the keywords' tensors behind them, the forward of these). What a checkpoint is
-    given by keyword it holds itself: in an inner region it would be kept beside the outer one's inputs."""
+    given by keyword it holds itself: an inner region's would be kept beside the outer one's inputs."""
     moved = {name: value for name, value in keywords.items() if isinstance(value, torch.Tensor) or (
         type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value))}
     tensors = [one for value in moved.values() for one in (value if type(value) is tuple else (value,))]

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -142,7 +143,17 @@ class HookedStepSetup {
       lines.push_back(fmt::format("which saved tensors lie on the host, {} each way",
                                   format_bytes(plan_.offloaded_bytes())));
     }
-    if (!plan_.checkpoint.empty() && plan_.checkpoint.size() < regions_.size()) {
+    const auto is_block = [&](const std::string& name) {
+      return std::ranges::find(regions_, name, &ModuleRegion::module) != regions_.end();
+    };
+    if (!std::ranges::all_of(plan_.checkpoint, is_block)) {
+      lines.push_back(fmt::format("which modules run again ({}{}): here the {} repeated blocks do",
+                                  plan_.checkpoint.front(),
+                                  plan_.checkpoint.size() == 1
+                                      ? ""
+                                      : fmt::format(" and {} more", plan_.checkpoint.size() - 1),
+                                  regions_.size()));
+    } else if (!plan_.checkpoint.empty() && plan_.checkpoint.size() < regions_.size()) {
       lines.push_back(fmt::format("that {} of {} blocks run again: here all of them do",
                                   plan_.checkpoint.size(), regions_.size()));
     }

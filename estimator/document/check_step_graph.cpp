@@ -386,4 +386,9 @@ std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
   return check_views(graph, batch);
 }
 
+std::optional<Diagnostic> view_problem(const StepGraph& graph, const TensorView& view,
+                                       std::string_view whose, std::optional<std::int64_t> batch) {
+  return check_view(graph, view, whose, batch);
+}
+
 }  // namespace stowage

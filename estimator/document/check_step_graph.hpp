@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "estimator/base/diagnostic.hpp"
@@ -28,5 +29,10 @@ namespace stowage {
 [[nodiscard]] std::optional<Diagnostic> step_graph_problem(const StepGraph& graph,
                                                            const std::vector<Parameter>& parameters,
                                                            std::optional<std::int64_t> batch);
+
+/// Why a tensor does not lie within its storage, as above; `whose` it is: "a saved tensor".
+[[nodiscard]] std::optional<Diagnostic> view_problem(const StepGraph& graph, const TensorView& view,
+                                                     std::string_view whose,
+                                                     std::optional<std::int64_t> batch);
 
 }  // namespace stowage

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "estimator/base/batch.hpp"
@@ -270,6 +271,50 @@ void read_layers(const JsonValue& list, const std::vector<Shape>& shapes, StepDo
   }
 }
 
+/// Reads a row of the member `modules`: [path, kind, [number, storage, layout, held_until] of each
+/// input].
+RecordedModule module_of(const JsonValue& value, const StepTables& tables,
+                         const StepDocument& document) {
+  const StepGraph& graph = *document.graph;
+  FieldRow row(value, "a module");
+  RecordedModule module{.path = name_of(row.next("path"), "a module's path")};
+  const JsonValue kind = row.next("kind");
+  constexpr std::array<std::string_view, 2> kinds{"module", "sequence"};
+  const std::string word = text_of(kind, "a module's kind");
+  if (std::ranges::find(kinds, word) == kinds.end()) refuse_word(kind, "a module's kind", kinds);
+  module.is_sequence = word == kinds.back();
+  const JsonValue inputs = row.next("inputs");
+  expect(inputs, Kind::array, "a module's inputs");
+  for (auto at = inputs.begin(); !(at == inputs.end()); ++at) {
+    FieldRow fields(*at, "a module's input");
+    RecordedModule::Input input{.number = integer_of(fields.next("number"), "an input's number")};
+    const auto storage = StorageId::of(
+        index_of(fields.next("storage"), "a storage's number", graph.storages.size()));
+    input.view =
+        tables.layouts[index_of(fields.next("layout"), "a layout's number", tables.layouts.size())];
+    input.view.storage = storage;
+    const JsonValue held = fields.next("held_until");
+    const auto last = static_cast<std::int64_t>(graph.nodes.size()) - 1;
+    input.held_until =
+        NodeId{static_cast<std::int32_t>(integer_of(held, "an input's last node", -1, last))};
+    fields.finish();
+    const auto batch = document.fixed_batch ? document.batch : std::nullopt;
+    if (auto problem = view_problem(graph, input.view, "a module's input", batch)) {
+      refuse(*at, problem->message);
+    }
+    module.inputs.push_back(std::move(input));
+  }
+  row.finish();
+  return module;
+}
+
+void read_modules(const JsonValue& list, const StepTables& tables, StepDocument& document) {
+  expect(list, Kind::array, "'modules'");
+  for (auto at = list.begin(); !(at == list.end()); ++at) {
+    document.modules.push_back(module_of(*at, tables, document));
+  }
+}
+
 Diagnostics warnings_of(const JsonValue& list) {
   expect(list, Kind::array, "'warnings'");
   Diagnostics warnings;
@@ -358,6 +403,7 @@ StepDocument document_of(const JsonValue& root) {
   if (const auto evaluation = members.find("evaluation")) {
     document.evaluation = graph_of(*evaluation, "the evaluation", of_evaluation(settings));
   }
+  if (const auto modules = members.find("modules")) read_modules(*modules, tables, document);
   members.finish();
   return document;
 }

@@ -32,6 +32,20 @@ struct Layer {
   bool operator==(const Layer&) const = default;
 };
 
+/// A module that runs once in the forward of a recorded step.
+struct RecordedModule {
+  struct Input {
+    std::int64_t number = 0;  ///< among the tensors of the call's positional arguments
+    TensorView view;
+    NodeId held_until = {};  ///< as SavedCall's
+    bool operator==(const Input&) const = default;
+  };
+  std::string path;
+  bool is_sequence = false;  ///< an nn.Sequential: its children run one after the other
+  std::vector<Input> inputs;
+  bool operator==(const RecordedModule&) const = default;
+};
+
 struct StepDocument {
   std::string written_by;  ///< the program: "stowage 0.1.0"
   std::string source;      ///< whose implementation the model is: "torchvision resnet18"
@@ -49,7 +63,8 @@ struct StepDocument {
   /// updated, so that neither their update nor its state is in the graph.
   std::vector<ParameterId> not_updated;
   std::vector<Layer> layers;
-  bool has_costs = false;  ///< the layers' flops and saved_bytes are known
+  bool has_costs = false;               ///< the layers' flops and saved_bytes are known
+  std::vector<RecordedModule> modules;  ///< in the order of their calls
   /// Bytes of all layers' results that have memory of their own, for the rule of thumb.
   std::optional<Affine> result_bytes = {};
   Diagnostics warnings;  ///< warnings given when it was made

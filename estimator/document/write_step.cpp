@@ -75,6 +75,23 @@ void put_layers(Text& text, const StepDocument& document, Tables& tables) {
   });
 }
 
+// Left out where there are none, as in whatever this program lowers.
+void put_modules(Text& text, const std::vector<RecordedModule>& modules, Tables& tables) {
+  if (modules.empty()) return;
+  put(text, ",\n\"modules\": ");
+  put_list(text, modules.size(), [&](std::size_t i) {
+    const RecordedModule& module = modules[i];
+    put(text, "\n[{},{},", json_text(module.path),
+        json_text(module.is_sequence ? "sequence" : "module"));
+    put_list(text, module.inputs.size(), [&](std::size_t n) {
+      const RecordedModule::Input& input = module.inputs[n];
+      put(text, "[{},{},{},{}]", input.number, input.view.storage.value, tables.layout(input.view),
+          input.held_until.value);
+    });
+    put(text, "]");
+  });
+}
+
 void put_warnings(Text& text, const Diagnostics& warnings) {
   put(text, ",\n\"warnings\": ");
   put_list(text, warnings.size(), [&](std::size_t i) {
@@ -112,6 +129,7 @@ std::string write_step(const StepDocument& document) {
   put_parameters(text, document.parameters, tables);
   put_not_updated(text, document.not_updated);
   put_layers(text, document, tables);
+  put_modules(text, document.modules, tables);
   put(text, ",\n\"result_bytes\": {}",
       document.result_bytes ? written(*document.result_bytes) : "null");
   put_warnings(text, document.warnings);

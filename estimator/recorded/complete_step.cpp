@@ -55,6 +55,15 @@ class StepCompletion {
 
   [[nodiscard]] const std::vector<std::string>& unknown() const { return unknown_; }
 
+  /// Precondition: run() was called.
+  void renumber(std::vector<RecordedModule>& modules) const {
+    for (RecordedModule& module : modules) {
+      for (RecordedModule::Input& input : module.inputs) {
+        if (input.held_until.valid()) input.held_until = last_[input.held_until.index()];
+      }
+    }
+  }
+
  private:
   /// The table is looked up once for each name.
   KnownCall& known(const std::string& kernel) {
@@ -163,6 +172,7 @@ Result<StepDocument> complete_step(StepDocument document) {
         return failure(*std::move(found));
       }
       *graph = std::make_shared<const StepGraph>(std::move(whole));
+      if (graph == &document.graph) completion.renumber(document.modules);
       unknown.insert(unknown.end(), completion.unknown().begin(), completion.unknown().end());
     } catch (const CallRefused& refused) {
       return failure(refused.diagnostic);

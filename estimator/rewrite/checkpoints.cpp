@@ -29,10 +29,12 @@ struct Region {
   std::set<StorageId> made, entered;   // by its nodes; the same as `entering`
   std::set<StorageId> converted;       // weights that are converted for it
   std::set<OperatorId> kept;           // operators whose results are kept
+  std::vector<SavedCall> inputs;       // calls of hooks for what enters
   /// Their results, each with the number of nodes of `again` that run before it is made.
   std::vector<std::pair<StorageId, std::size_t>> kept_results;
   std::map<StorageId, StorageId> copy;  // by a storage of the forward pass: that of the second run
   std::optional<std::size_t> before;    // the backward node before which they run
+  NodeId begins;                        // the second run's first node, in the new step
   std::size_t end = 0;                  // one past its last node of the forward pass
 };
 
@@ -69,6 +71,8 @@ class Checkpointing {
   void let_go_of_copies(KernelNode& node, const Region& region) const;
   void hold_what_enters();
   void forget_saved();
+  void save_input(const Region& region, StorageId entering);
+  void set_unpacking();
   void find_dead_ends();
   void put_together();
   void let_dead_ends_go();
@@ -82,6 +86,7 @@ class Checkpointing {
   std::set<std::pair<OperatorId, StorageId>> saved_;
   std::set<StorageId> dead_;     // what regions save whose gradient nobody asks for
   std::vector<Storage> copies_;  // to follow end_storage_; no variable of the script has them
+  std::string ending_;           // of the names of nodes and storages of second runs
 };
 
 Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions)
@@ -90,10 +95,13 @@ Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>
       end_storage_(step_.micro_batch.end_storage.valid() ? step_.micro_batch.end_storage.index()
                                                          : step_.storages.size()),
       regions_(regions.size()),
-      region_of_(step_.origins.size(), -1) {
+      region_of_(step_.origins.size(), -1),
+      ending_(std::ranges::any_of(step_.nodes, is_second_run) ? ".nested.recomputed"
+                                                              : ".recomputed") {
   for (std::size_t i = 0; i < regions.size(); ++i) {
     for (const OperatorId op : regions[i].operators) region_of_[op.index()] = static_cast<int>(i);
     regions_[i].kept.insert(regions[i].kept.begin(), regions[i].kept.end());
+    regions_[i].inputs = regions[i].inputs;
   }
 }
 
@@ -178,7 +186,7 @@ void Checkpointing::make_copies(Region& region) {
   const auto copy = [&](StorageId id) {
     if (is_persistent(id) || region.entered.contains(id) || region.copy.contains(id)) return;
     Storage storage = step_.storage(id);
-    storage.name = unnumbered(storage.name) + ".recomputed";
+    storage.name = unnumbered(storage.name) + ending_;
     region.copy[id] = StorageId::of(end_storage_ + copies_.size());
     copies_.push_back(std::move(storage));
   };
@@ -202,7 +210,7 @@ void replace(KernelNode& node, const std::map<StorageId, StorageId>& copy) {
 
 KernelNode Checkpointing::run_again(const Region& region, std::size_t n) const {
   KernelNode node = step_.nodes[n];
-  node.name = unnumbered(node.name) + ".recomputed";
+  node.name = unnumbered(node.name) + ending_;
   node.phase = Phase::backward;
   if (node.kernel == Kernel::batch_norm_forward || node.kernel == Kernel::batch_norm_inference) {
     node.attributes.set("momentum", 0.0);
@@ -321,6 +329,30 @@ void Checkpointing::hold_what_enters() {
   }
 }
 
+void Checkpointing::save_input(const Region& region, StorageId entering) {
+  SavedTensor saved{region.first_saver, entering, std::string(region_input_role)};
+  const std::size_t before = step_.saved.size();
+  for (const SavedCall& call : region.inputs) {
+    if (call.view.storage != entering) continue;
+    saved.call = call;
+    step_.saved.push_back(saved);
+  }
+  if (step_.saved.size() == before) step_.saved.push_back(std::move(saved));
+}
+
+/// Backward asks for a region's inputs before the second run.
+void Checkpointing::set_unpacking() {
+  std::map<OperatorId, NodeId> begins;  // by the region's first saver
+  for (const Region& region : regions_) {
+    if (region.before) begins[region.first_saver] = region.begins;
+  }
+  for (SavedTensor& saved : step_.saved) {
+    if (!saved.call || saved.role != region_input_role) continue;
+    const auto found = begins.find(saved.op);
+    if (found != begins.end()) saved.call->unpacked_before = found->second;
+  }
+}
+
 void Checkpointing::forget_saved() {
   std::erase_if(step_.saved, [&](const SavedTensor& saved) {
     const Region* const region = region_of(saved.op);
@@ -328,9 +360,7 @@ void Checkpointing::forget_saved() {
   });
   for (const Region& region : regions_) {
     if (!region.before) continue;
-    for (const StorageId entering : region.entering) {
-      step_.saved.push_back({region.first_saver, entering, std::string(region_input_role)});
-    }
+    for (const StorageId entering : region.entering) save_input(region, entering);
     for (const auto& [result, before] : region.kept_results) {
       step_.saved.push_back({region.first_saver, result, std::string(kept_result_role)});
     }
@@ -375,15 +405,18 @@ void Checkpointing::put_together() {
     if (region.before) more += region.again.size();
   }
   NodeInsertion nodes(step_.nodes.size(), more);
-  std::multimap<std::size_t, const Region*> before;
-  for (const Region& region : regions_) {
+  std::multimap<std::size_t, Region*> before;
+  for (Region& region : regions_) {
     if (region.before) before.emplace(*region.before, &region);
   }
   auto next = before.begin();
+  std::size_t made = 0;
   for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
     for (; next != before.end() && next->first == n; ++next) {
+      next->second->begins = NodeId::of(n + made);
       for (KernelNode& node : second_run(*next->second)) {
         node_names.push_back(&nodes.insert(std::move(node)).name);
+        ++made;
       }
     }
     nodes.keep(step_.nodes[n]);
@@ -395,6 +428,7 @@ void Checkpointing::put_together() {
   step_.storages.insert(at, copies_.begin(), copies_.end());
   step_.script_holds.make_room(StorageId::of(end_storage_), copies_.size());
   std::move(nodes).put_into(step_);
+  set_unpacking();
   renumber_convolutions(step_);
   if (!step_.micro_batch.end_storage.valid()) return;  // a recorded script's step
   step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());

@@ -30,6 +30,10 @@ struct CheckpointRegion {
   /// the second run reaches its operator; if that is beyond the end of the second run, together
   /// with the region's inputs.
   std::vector<OperatorId> kept = {};
+  /// Calls of autograd's hook for tensors that the region is given, which keeps them: then nothing
+  /// but autograd keeps these storages (kept_by_autograd). `unpacked_before` is set by
+  /// with_checkpoints(): the first node of the second run.
+  std::vector<SavedCall> inputs = {};
 };
 
 /// Precondition: `step` trains and has one micro-batch, and no kernel of a region works in place on

@@ -10,15 +10,17 @@ std::vector<bool> kept_by_autograd(const StepGraph& step) {
                                   storage.storage_class != StorageClass::temporary &&
                                   !step.script_holds.of(saved.storage).outlives_step();
   }
-  // torch.utils.checkpoint itself keeps what it gives a region's second run, and a script's
-  // variables and calls may hold what autograd saves until backward has begun.
+  // torch.utils.checkpoint itself keeps what it gives a region's second run, where no call of a
+  // hook is known, and a script's variables and calls may hold what autograd saves until backward
+  // has begun.
   const auto is_held = [&](const SavedTensor& saved) {
     if (!saved.call || !saved.call->held_until.valid()) return false;
     const Phase phase = step.node(saved.call->held_until).phase;
     return phase == Phase::backward || phase == Phase::update;
   };
   for (const SavedTensor& saved : step.saved) {
-    const bool is_kept = saved.role == region_input_role || saved.role == kept_result_role;
+    const bool is_kept =
+        (saved.role == region_input_role && !saved.call) || saved.role == kept_result_role;
     if (is_kept || is_held(saved)) kept[saved.storage.index()] = false;
   }
   for (const ScriptVariable& variable : step.micro_batch.variables) {

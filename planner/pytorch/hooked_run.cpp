@@ -24,12 +24,17 @@ SharedStep shared_step(StepGraph&& graph) {
 Result<SharedStep> with_modules_run_again(const SharedStep& step,
                                           const std::vector<ModuleRegion>& modules) {
   if (modules.empty()) return step;
-  std::vector<CheckpointRegion> regions;
-  regions.reserve(modules.size());
-  for (const ModuleRegion& module : modules) regions.push_back(module.region);
-  std::ranges::sort(regions, {},
-                    [](const CheckpointRegion& region) { return region.operators.front(); });
-  return with_checkpoints(*step, regions).map(shared_step);
+  Result<StepGraph> graph = *step;
+  for (const bool inner : {true, false}) {
+    std::vector<CheckpointRegion> regions;
+    for (const ModuleRegion& module : modules) {
+      if (module.is_inner == inner) regions.push_back(module.region);
+    }
+    std::ranges::sort(regions, {},
+                      [](const CheckpointRegion& region) { return region.operators.front(); });
+    if (graph) graph = with_checkpoints(*std::move(graph), regions);
+  }
+  return std::move(graph).map(shared_step);
 }
 
 const std::string& script_name(const StepDocument& document, const Storage& parameter) {

@@ -16,10 +16,11 @@ namespace stowage {
 [[nodiscard]] std::string_view numbered_module(std::string_view path);
 
 struct ModuleRegion {
-  std::string module;  ///< its path
+  std::string module;  ///< its path; "features[0:5]": children of an nn.Sequential, 0 to 4
   CheckpointRegion region;
-  Bytes saved;         ///< of the storages that its operators save and nothing else keeps
-  double seconds = 0;  ///< of its forward kernels
+  Bytes saved;            ///< of the storages that its operators save and nothing else keeps
+  double seconds = 0;     ///< of its forward kernels
+  bool is_inner = false;  ///< lies in another region, whose second run checkpoints it
 };
 
 /// The repeated blocks, which are the parts of layers' paths up to their first number ("layer1.0",

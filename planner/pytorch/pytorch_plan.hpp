@@ -99,7 +99,7 @@ struct PytorchPlan {
   std::string pytorch;     ///< the release that was simulated
   std::int64_t saved = 0;  ///< calls of the hook in a step, with all modules as they are
   std::vector<OffloadedStorage> offload;
-  std::vector<std::string> checkpoint;  ///< modules' paths
+  std::vector<std::string> checkpoint;  ///< regions: modules' paths, "features[0:5]"
   std::vector<StreamedModule> stream;   ///< in the order in which they run
   std::optional<InferenceChunks> chunks;
   bool optimizer_on_cpu = false;  ///< its state and the updates; gradients go there as they come

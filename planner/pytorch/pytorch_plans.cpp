@@ -23,6 +23,7 @@
 #include "planner/pytorch/module_regions.hpp"
 #include "planner/pytorch/offload_search.hpp"
 #include "planner/pytorch/plan_facts.hpp"
+#include "planner/pytorch/region_choice.hpp"
 #include "planner/pytorch/saved_moments.hpp"
 #include "planner/pytorch/streamable_blocks.hpp"
 #include "planner/pytorch/tried_means.hpp"
@@ -84,7 +85,7 @@ class PytorchSearch {
 
   void search_training() {
     if (auto updates = parameter_updates(*whole_.graph)) updates_ = *std::move(updates);
-    regions_ = module_regions(whole_, rates_);
+    choose_modules();
     std::ranges::stable_sort(regions_, std::greater<>(), [](const ModuleRegion& region) {
       return static_cast<double>(region.saved.count()) / std::max(region.seconds, 1e-9);
     });
@@ -95,6 +96,16 @@ class PytorchSearch {
     search_host_updates();
     search_streams({}, "");
     if (!regions_.empty()) search_streams({.modules = regions_}, "checkpoint-all-");
+  }
+
+  /// Those of the tree of modules; where they cannot be rewritten, the repeated blocks.
+  void choose_modules() {
+    RegionChoice choice = choose_regions(whole_, rates_, request_.plan.document.modules);
+    regions_ = std::move(choice.regions);
+    nested_ = std::move(choice.nested);
+    if (hooked_case(request_, workspaces_, {.modules = regions_})) return;
+    regions_ = module_regions(whole_, rates_);
+    nested_.clear();
   }
 
   /// The fewest blocks that are streamed; the fewest parts of the batch; where no streaming does,
@@ -184,18 +195,26 @@ class PytorchSearch {
   /// The whole batch at once.
   void search_shares() {
     std::set<std::size_t> tried;
+    bool all_fit = false;
     for (const double share : shares_of_modules) {
       const auto count =
           static_cast<std::size_t>(std::ceil(share * static_cast<double>(regions_.size())));
       if (is_cancelled()) return;
-      if (tried.insert(count).second) try_modules(count);
+      if (tried.insert(count).second) all_fit = try_modules(count);
     }
+    if (nested_.empty() || all_fit || is_cancelled()) return;
+    const auto of = hooked_case(request_, workspaces_, {.modules = nested_});
+    if (of && !try_as_it_is("checkpoint-nested", *of)) try_offload("checkpoint-nested", *of);
   }
 
-  void try_modules(std::size_t count) {
+  /// Whether it fits without saved tensors on the host.
+  bool try_modules(std::size_t count) {
     const auto of = hooked_case(request_, workspaces_, {.modules = first_regions(count)});
     const std::string name = share_name(count);
-    if (of && !(count > 0 && try_as_it_is(name, *of))) try_offload(name, *of);
+    if (!of) return false;
+    if (count > 0 && try_as_it_is(name, *of)) return true;
+    try_offload(name, *of);
+    return false;
   }
 
   [[nodiscard]] std::string share_name(std::size_t count) const {
@@ -533,7 +552,8 @@ class PytorchSearch {
   std::size_t streamable_ = 0;               // blocks
   std::optional<ParameterUpdates> updates_;  // of a step that trains; none: they stay as they are
   std::vector<ModuleRegion> regions_;        // those that save most for their time first
-  Bytes available_;                          // of the card; proposals leave a margin of it
+  std::vector<ModuleRegion> nested_;  // others, some of them in others; none: nesting does not pay
+  Bytes available_;                   // of the card; proposals leave a margin of it
   Bytes least_missing_,
       least_missing_unchanged_;  // the second: of what leaves the training as it is
   TriedMeans tried_;

@@ -2,7 +2,9 @@
 //
 //   as-is               everything fits: nothing is to be done
 //   offload             saved tensors lie in pinned host memory between forward and backward
-//   checkpoint-K-of-N   modules run again in backward; what is left over is offloaded
+//   checkpoint-K-of-N   regions (region_choice.hpp) run again in backward; what is left over, their
+//                       inputs too, is offloaded
+//   checkpoint-nested   regions of which some lie in others, where all regions do not fit alone
 //   micro-batch-K       the batch in K parts, whose gradients the script's loop adds up; with
 //                       -checkpoint: and all modules run again
 //   early-update        each parameter is updated as soon as its gradient is whole; with -offload

@@ -56,10 +56,11 @@ def mean_square(output: torch.Tensor) -> torch.Tensor:
 
 
 def plan_of(model: nn.Module, inputs: torch.Tensor, checkpoint: tuple[str, ...] = (), least: int = 1,
-            **options: Any) -> dict[str, Any]:
-    """The plan of a recording of the model that offloads all it can."""
+            with_inputs: bool = False, **options: Any) -> dict[str, Any]:
+    """The plan of a recording of the model that offloads all it can; `with_inputs`: of what is
+    checkpointed, too."""
     recorded = stowage.record(model, inputs, loss=mean_square, **options)
-    return Planner(recorded.document).plan(least, checkpoint)
+    return Planner(recorded.document).plan(least, checkpoint, with_inputs)
 
 
 def usual_step(model: nn.Module, x: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,16 @@ import pathlib
 from typing import Any
 
 from step_memory import StepMemory
+from stowage.plans.region_names import Region, input_key, region_of
+
+
+def covers(region: Region, path: str) -> bool:
+    """Whether a module lies in the region, or is it."""
+    if region.row is None:
+        return path == region.path or path.startswith(f"{region.path}.")
+    whole = path if path.startswith(f"{region.path}.") else f"{region.path}.{path}"
+    return any(whole == child or whole.startswith(f"{child}.")
+               for child in (f"{region.path}.{place}" for place in range(*region.row)))
 
 
 def size_text(size: Any) -> Any:
@@ -49,6 +59,22 @@ class Planner:
         return {"key": row[4], "dtype": layout[0],
                 "shape": [size_text(size) for size in self.document["shapes"][layout[1]]]}
 
+    def is_in(self, node: int, region: Region) -> bool:
+        """Whether a node is of the region's modules."""
+        origin = self.step["nodes"][node][3]
+        return origin >= 0 and covers(region, self.document["origins"][origin][0])
+
+    def input_rows(self, region: Region) -> list[list[Any]]:
+        """What the region is given, as rows of saved tensors: asked for where its backward begins."""
+        first_backward = self.unpacked[0][6]
+        nodes = [index for index in range(len(self.step["nodes"])) if self.is_in(index, region)]
+        begins = next(index for index in nodes if index >= first_backward)
+        path = region.path if region.row is None else f"{region.path}.{region.row[0]}"
+        modules = {row[0]: row[2] for row in self.document["modules"]}
+        given = modules.get(path, modules.get(path.rpartition(".")[2], []))
+        return [[0, storage, "region input", layout, input_key(region.name, number), nodes[0] - 1, begins,
+                 held] for number, storage, layout, held in given if held >= 0]
+
     def storages(self, least: int) -> list[int]:
         found = []
         for storage in dict.fromkeys(row[1] for row in self.rows):
@@ -75,16 +101,19 @@ class Planner:
                 "bytes": size if isinstance(size, list) else [size, 0], "start": rows[-1][4],
                 "release": release, "fetch": fetch}
 
-    def plan(self, least: int = 1, checkpoint: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The plan. `checkpoint`: modules whose insides then have no keys."""
-        inside = tuple(f"{path}." for path in checkpoint)
-
-        def stays(key: str) -> bool:
-            return not key.startswith(inside) and key.rpartition("#")[0] not in checkpoint
-
-        if checkpoint:
-            self.rows = [row for row in self.rows if stays(row[4])]
-            self.unpacked = [row for row in self.unpacked if stays(row[4])]
+    def plan(self, least: int = 1, checkpoint: tuple[str, ...] = (),
+             inputs: bool = False) -> dict[str, Any]:
+        """The plan. `checkpoint`: regions whose insides then have no keys; `inputs`: what those are given
+        that lie in no other leaves, too."""
+        regions = [region_of(name) for name in checkpoint]
+        outer = [one for one in regions if not any(
+            other != one and covers(other, f"{one.path}.{one.row[0]}" if one.row else one.path)
+            for other in regions)]
+        more = [row for region in outer for row in self.input_rows(region)] if inputs else []
+        self.rows = sorted((*(row for row in self.rows if not any(
+            covers(region, row[4].rpartition("#")[0]) for region in regions)), *more),
+            key=lambda row: row[5])
+        self.unpacked = sorted((row for row in self.rows if row[6] >= 0), key=lambda row: row[6])
         return {
             "format": "stowage-pytorch-plan", "version": 1, "written_by": "tests", "names": "recorded",
             "model": self.document["model"], "batch": self.document["batch"], "micro_batches": 1,

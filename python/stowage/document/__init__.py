@@ -6,6 +6,7 @@
     storages.py   which storages a step has, in an order that is the same at every batch
     classes.py    what each storage is, and how long it is kept
     saved.py      what autograd keeps for backward
+    modules.py    the modules that run, and what they are given
     names.py      unique names of nodes and storages
     assemble.py   the whole file
     micro_batch.py the part of a step that each micro-batch runs again

@@ -8,6 +8,7 @@ from stowage.document.affine import Affine, NotAffine
 from stowage.document.classes import Classifier, StorageRow
 from stowage.document.layers import layer_rows
 from stowage.document.micro_batch import MicroBatch
+from stowage.document.modules import module_rows
 from stowage.document.names import Names, node_name
 from stowage.document.not_updated import not_updated_ids
 from stowage.document.saved import saved_rows
@@ -249,6 +250,7 @@ def document(recording: Recording, batches: Sequence[int],
         graph, rows = assembly.graph(description.input_names, description.training,
                                      description.micro_batches, description.repeatable)
     tables = assembly.tables
+    modules = module_rows(assembly) if description.training else []
     parameters = parameter_rows(recording, tables)
     layers, result_bytes = layer_rows(assembly, rows)
     missing = not_updated_ids(recording) if description.training else []
@@ -261,6 +263,7 @@ def document(recording: Recording, batches: Sequence[int],
         "fixed_batch": fixed, "settings": description.settings(graph),
         "origins": tables.origins.rows or [["step"]], "parameters": parameters,
         **({"not_updated": missing} if missing else {}), "layers": layers,
+        **({"modules": modules} if modules else {}),
         "result_bytes": result_bytes, "warnings": warnings, "shapes": tables.shapes.rows,
         "layouts": tables.layouts.rows, "attributes": tables.attributes.rows, "convolutions": [],
         "step": graph})

@@ -57,6 +57,7 @@ class Check:
         self.check_names()
         self.check_nodes()
         self.check_saved()
+        self.check_modules()
         self.check_flags()
 
     def check_values(self, value: Any, where: str, largest: int = LARGEST_NUMBER) -> None:
@@ -149,6 +150,13 @@ class Check:
             keys.add(key)
             require(all(-1 <= node < len(self.nodes) for node in nodes),
                     f"'{key}' names a kernel that is not there")
+
+    def check_modules(self) -> None:
+        for path, _, inputs in self.document.get("modules", ()):
+            for _, storage, layout, held in inputs:
+                self.check_view(storage, layout, f"the module '{path}'")
+                require(-1 <= held < len(self.nodes),
+                        f"the module '{path}' names a kernel that is not there")
 
     def check_flags(self) -> None:
         for row in self.storages:

@@ -9,7 +9,9 @@ out.
     streams.py       copies beside the computation
     host_pool.py     pinned host memory
     host_updates.py  the optimizer on the CPU
-    checkpoint.py    modules that run again in backward
+    checkpoint.py    a run under torch.utils.checkpoint
+    region_names.py  the names of what runs again in backward
+    regions.py       what runs again: modules, and rows of an nn.Sequential
     stream.py        parameters that are on the device while their block runs
     streamed_block.py  such a block, on the host and on the device
     stream_places.py   the blocks that a plan names, in a model

@@ -20,13 +20,15 @@ from stowage.plans.events import Events
 from stowage.plans.module_calls import ModuleCalls, check_callable
 from stowage.plans.offload import Offloading
 from stowage.plans.plan_file import Plan, PlanLike, read_plan
+from stowage.plans.region_names import region_of
+from stowage.plans.regions import Regions
 from stowage.plans.saved_names import path_of_key
 from stowage.plans.stash import SavedHandle
 from stowage.plans.stream import StreamedModules
 from stowage.plans.stream_places import StreamPlaces, move_staying
 from stowage.plans.update_places import UpdatePlaces
 from stowage.shown import printable_line
-from stowage.trace.modules import ModuleStack
+from stowage.trace.modules import ModuleStack, runs_in_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,8 +56,9 @@ class Applied:
         check_plan(plan, by_path)
         self.streamed = self.streaming(by_path, device)
         self.offloading.streamed = self.streamed if self.streamed.blocks else None
-        self.calls = ModuleCalls([by_path[path] for path in plan.checkpoint], self.streamed,
-                                 self.chunked(), self.offloading)
+        regions = Regions([region_of(name) for name in plan.checkpoint], by_path,
+                          self.offloading.within_region)
+        self.calls = ModuleCalls(regions, self.streamed, self.chunked(), self.offloading)
         warn_of_settings(plan, self.device_type())
         self.stepped: set[int] = set()  # optimizers, in this round
         self.seen: set[int] = set()  # entries, in this round
@@ -232,12 +235,20 @@ def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:
     """Raises StowageError for a plan that names modules which the models do not have."""
     for key in keys_of(plan):
         path = path_of_key(key)
-        if path and path not in by_path:
+        if path and path not in by_path and path not in plan.checkpoint:
             refuse_model(plan, f"its tensor '{key}' is of a module '{path}'")
-    for path in plan.checkpoint:
-        if path not in by_path:
-            refuse_model(plan, f"it checkpoints a module '{path}'")
-        check_callable(path, by_path[path], "checkpointed", "checkpoints")
+    for name in plan.checkpoint:
+        region = region_of(name)
+        if region.path not in by_path:
+            refuse_model(plan, f"it checkpoints a module '{region.path}'")
+        module = by_path[region.path]
+        check_callable(region.path, module, "checkpointed", "checkpoints")
+        if region.row is None:
+            continue
+        if not runs_in_sequence(module):
+            refuse_model(plan, f"it checkpoints '{name}', children in a row of an nn.Sequential")
+        if region.row[1] > len(module._modules):
+            refuse_model(plan, f"it checkpoints the children '{name}'")
 
 
 def refuse_model(plan: Plan, difference: str) -> NoReturn:

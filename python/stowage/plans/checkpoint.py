@@ -1,5 +1,5 @@
-"""Runs modules of the plan under torch.utils.checkpoint: their inputs are kept, their inside runs again
-in backward.
+"""Runs regions of the plan (region_names.py) under torch.utils.checkpoint: their inputs are kept, their
+inside runs again in backward.
 
 What a second run must not change: random numbers are those of the first (checkpoint's
 preserve_rng_state), autocast is as it was, and buffers are written once. The second run gets copies in
@@ -19,17 +19,17 @@ from torch.utils.checkpoint import checkpoint
 from stowage.plans.stash import version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # Modules whose buffers are written in training and read in evaluation only.
 STATISTICS = (torch.nn.modules.batchnorm._NormBase,)
 
 
 class Buffers:
-    """The buffers of a module's tree, around a first and a second run."""
+    """The buffers of modules' trees, around a first and a second run."""
 
-    def __init__(self, module: torch.nn.Module) -> None:
-        self.tables = [(part, name, buffer) for part in module.modules()
+    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
+        self.tables = [(part, name, buffer) for module in modules for part in module.modules()
                        for name, buffer in part._buffers.items() if buffer is not None]
         # Copies from before the first run, by the buffer's id; later those of written ones alone.
         self.before = {id(buffer): (buffer.detach().clone(), version_of(buffer))
@@ -78,15 +78,11 @@ class BufferCopies:
         self.places.clear()
 
 
-def run_checkpointed(module: torch.nn.Module, forward: Callable[..., Any], arguments: tuple[Any, ...],
-                     keywords: dict[str, Any]) -> Any:
-    """The module's forward under torch.utils.checkpoint."""
-    buffers = Buffers(module)
-
-    def run(*again: Any) -> Any:
-        return forward(module, *again, **keywords)
-
-    result = checkpoint(run, *arguments, use_reentrant=False, preserve_rng_state=True,
+def run_checkpointed(modules: Sequence[torch.nn.Module], forward: Callable[..., Any],
+                     inputs: tuple[Any, ...]) -> Any:
+    """`forward(*inputs)`, which runs these modules, under torch.utils.checkpoint."""
+    buffers = Buffers(modules)
+    result = checkpoint(forward, *inputs, use_reentrant=False, preserve_rng_state=True,
                         context_fn=lambda: (contextlib.nullcontext(), buffers.copies()))
     buffers.first_run_ended()
     return result

@@ -15,27 +15,26 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stowage.errors import StowageError
-from stowage.plans.checkpoint import run_checkpointed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from stowage.plans.chunks import ChunkedCalls
     from stowage.plans.offload import Offloading
+    from stowage.plans.regions import Regions
     from stowage.plans.stream import StreamedModules
 
 
 class ModuleCalls:
     """The plan's modules. `watched()`: their classes are changed while it is active."""
 
-    def __init__(self, checkpointed: list[torch.nn.Module], streamed: StreamedModules,
+    def __init__(self, regions: Regions, streamed: StreamedModules,
                  chunked: dict[int, tuple[torch.nn.Module, ChunkedCalls]],
                  offloading: Offloading) -> None:
-        self.checkpointed = {id(module) for module in checkpointed}
+        self.regions, self.streamed, self.offloading = regions, streamed, offloading
         self.chunked = chunked  # by the module's id
         self.modules = {id(module): module for module in (
-            *checkpointed, *streamed.modules(), *(module for module, _ in chunked.values()))}
-        self.streamed, self.offloading = streamed, offloading
+            *regions.modules, *streamed.modules(), *(module for module, _ in chunked.values()))}
 
     def call(self, forward: Callable[..., Any], kind: type, module: torch.nn.Module,
              arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -44,16 +43,15 @@ class ModuleCalls:
         if not is_ours or self.offloading.is_off:
             return forward(module, *arguments, **keywords)
         # A second run brings the parameters again: it is the streamed forward that is checkpointed.
+        runs_again = torch.is_grad_enabled()
+        if runs_again:
+            forward = self.regions.inside(module, forward)
         forward = self.streamed.around(forward, module)
         if id(module) in self.chunked:
             forward = self.chunked[id(module)][1].around(forward, module)
-        if id(module) not in self.checkpointed or not torch.is_grad_enabled():
-            return forward(module, *arguments, **keywords)
-        self.offloading.in_region += 1
-        try:
-            return run_checkpointed(module, forward, arguments, keywords)
-        finally:
-            self.offloading.in_region -= 1
+        if runs_again:
+            forward = self.regions.around(module, forward)
+        return forward(module, *arguments, **keywords)
 
     def replacement(self, kind: type) -> Callable[..., Any]:
         forward = kind.forward  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,6 +27,7 @@ from stowage.errors import PlanWarning
 from stowage.plans.dimensions import fitting_batch, shown_shape
 from stowage.plans.host_pool import HostPool
 from stowage.plans.plan_file import Offload, Plan, PlannedTensor
+from stowage.plans.region_names import input_key
 from stowage.plans.saved_names import SavedNames, is_named, runs_backward
 from stowage.plans.stash import SavedHandle, Stash, State, all_bytes
 from stowage.plans.streams import Copies, copies_for
@@ -78,6 +79,30 @@ class Pass:
         return None
 
 
+class RegionCall:
+    """A call of a region that runs again, and the tensors that it is given: those of its positional
+    arguments first. Some releases of PyTorch save another one besides."""
+
+    def __init__(self, name: str, inputs: tuple[Any, ...]) -> None:
+        self.name = name
+        self.waiting = list(enumerate(one for one in inputs if isinstance(one, torch.Tensor)))
+
+    def key_of(self, tensor: torch.Tensor) -> str | None:
+        """The key of an argument that is being saved, each once."""
+        for place, (number, one) in enumerate(self.waiting):
+            if one is tensor or is_same_view(one, tensor):
+                del self.waiting[place]
+                return input_key(self.name, number)
+        return None
+
+
+def is_same_view(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(is_plain(one) and is_plain(other) and
+                one.untyped_storage()._cdata == other.untyped_storage()._cdata and
+                one.dtype == other.dtype and one.shape == other.shape and
+                one.stride() == other.stride() and one.storage_offset() == other.storage_offset())
+
+
 class Offloading:
     """The hooks. `path()` is the innermost running module's; `device_type()` the model's;
     `own_tensors()` are its parameters and buffers."""
@@ -106,8 +131,13 @@ class Offloading:
         self.own_storages: set[int] = set()
         self.streamed: StreamedModules | None = None
         self.is_off = False
-        self.in_region = 0  # modules that the plan checkpoints and that run now
+        self.regions: list[RegionCall] = []  # those that run now, the innermost last
         self.fell_back, self.first_reason = 0, ""
+
+    @property
+    def in_region(self) -> int:
+        """How many regions run now, one in the other."""
+        return len(self.regions)
 
     # Pack
 
@@ -115,36 +145,49 @@ class Offloading:
         if self.is_off or runs_backward():
             return SavedHandle(self, tensor, None, None)
         with self.lock:
-            if self.in_region:
-                return self.pack_input(tensor)
             owner = self.pass_now()
+            if self.regions:
+                return self.pack_input(owner, tensor)
             if not is_named(tensor, self.device):
                 return SavedHandle(self, tensor, None, None)
-            key = owner.names.next_key(self.path())
-            if self.events.watchers:
-                self.events.note("pack", key)
-            for index in self.release_at.get(key, ()):
-                self.release(owner, index)
-            handle = SavedHandle(self, tensor, owner, key)
-            found = self.own.get(key)
-            if found is not None:
-                self.add(owner, handle, *found)
-            for index in self.start_at.get(key, ()):
-                self.start(owner, index)
+            handle = self.pack_named(owner, tensor, owner.names.next_key(self.path()))
             if self.streamed is not None:
                 self.streamed.join(handle)
             return handle
 
-    def pack_input(self, tensor: torch.Tensor) -> SavedHandle:
-        """Of a module that the plan checkpoints: torch.utils.checkpoint keeps its arguments. They have no
-        keys; one in a storage that leaves leaves with it."""
-        owner = None if self.latest is None else self.latest()
-        handle = SavedHandle(self, tensor, owner, None)
-        if owner is not None and is_plain(tensor):
+    def pack_named(self, owner: Pass, tensor: torch.Tensor, key: str) -> SavedHandle:
+        if self.events.watchers:
+            self.events.note("pack", key)
+        for index in self.release_at.get(key, ()):
+            self.release(owner, index)
+        handle = SavedHandle(self, tensor, owner, key)
+        found = self.own.get(key)
+        if found is not None:
+            self.add(owner, handle, *found)
+        for index in self.start_at.get(key, ()):
+            self.start(owner, index)
+        return handle
+
+    def pack_input(self, owner: Pass, tensor: torch.Tensor) -> SavedHandle:
+        """Of a region that runs again: torch.utils.checkpoint keeps its arguments. One that the plan does
+        not name, in a storage that leaves, leaves with it."""
+        key = self.regions[-1].key_of(tensor) if is_named(tensor, self.device) else None
+        handle = (SavedHandle(self, tensor, owner, None) if key is None else
+                  self.pack_named(owner, tensor, key))
+        if handle.stash is None and key not in self.own and is_plain(tensor):
             stash = owner.stash_around(tensor)
             if stash is not None:
                 stash.join(handle)
         return handle
+
+    def within_region(self, name: str, inputs: tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        """Runs a region that runs again in backward. Until its inside begins, what is saved are its
+        inputs."""
+        self.regions.append(RegionCall(name, inputs))
+        try:
+            return run()
+        finally:
+            self.regions.pop()
 
     def pass_now(self) -> Pass:
         """The pass to which this pack call belongs: a new one after a backward, after a step of the
@@ -265,7 +308,7 @@ class Offloading:
         owner.kept.add(index)
         tensors = more
         if stash is not None and stash.is_held:  # else it is away: what left comes back
-            tensors += sum(1 for handle in stash.members() if handle.key is not None)
+            tensors += sum(1 for handle in stash.members() if handle.key in self.own)
             stash.keep()
         self.note_fallback(tensors, reason)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from stowage.errors import StowageError
 from stowage.plans.dimensions import Size, dimension_of
+from stowage.plans.region_names import faulty_row, is_key, region_of
 from stowage.shown import printable_line
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Plan:
 
     model: str
     offload: tuple[Offload, ...]
-    checkpoint: tuple[str, ...]  # paths of modules
+    checkpoint: tuple[str, ...]  # names of regions (region_names.py)
     stream: tuple[Streamed, ...] = ()  # in the order in which they run
     trains: bool = True  # else an inference
     chunks: Chunks | None = None  # None: the batch runs whole
@@ -213,9 +214,11 @@ class PlanReader:
         totals = self.optional(content, "totals", "", dict, "object") or {}
         offload = self.each("offload", self.offload)
         self.check_keys(offload)
+        checkpoint = self.each("checkpoint", self.checkpoint)
+        self.check_regions(checkpoint)
         plan = Plan(
             model=self.text(content, "model", ""), offload=tuple(offload),
-            checkpoint=tuple(self.each("checkpoint", self.checkpoint)),
+            checkpoint=tuple(checkpoint),
             stream=tuple(self.each("stream", self.streamed)), trains=self.trains(),
             chunks=self.chunks(),
             batch=self.optional_number(content, "batch", "", 1),
@@ -326,8 +329,7 @@ class PlanReader:
 
     def key(self, row: dict[str, Any], key: str, where: str) -> str:
         text = self.text(row, key, where)
-        _, mark, number = text.rpartition("#")
-        if not mark or not number.isdecimal() or not number.isascii():
+        if not is_key(text):
             self.refuse(f"{where}.{key}", f"'{text}' is no key of a saved tensor",
                         "a module's path and a number: layer1.0.conv1#0")
         return text
@@ -396,6 +398,14 @@ class PlanReader:
             if not isinstance(key, str):
                 self.refuse(f"passes.first[{index}]", "is no text")
         return tuple(keys)
+
+    def check_regions(self, names: list[str]) -> None:
+        fault = faulty_row([region_of(name) for name in names])
+        if fault is not None:
+            self.refuse(f"checkpoint[{fault[0]}].module", fault[1])
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                self.refuse(f"checkpoint[{index}].module", f"'{name}' stands twice")
 
     def check_keys(self, offload: list[Offload]) -> None:
         """No tensor lies in two storages."""

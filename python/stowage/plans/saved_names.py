@@ -8,6 +8,7 @@ A pass begins with the first pack call of a step, and again with the first one t
 micro-batches have the same keys. Not counted are calls within backward (create_graph, a region that
 runs again), calls for tensors that are not on the step's device, and those that other hooks get: a region
 of torch.utils.checkpoint has hooks of its own.
+Inputs of what a plan runs again have keys of their own (region_names.py).
 """
 
 from __future__ import annotations
@@ -52,5 +53,6 @@ class SavedNames:
 
 
 def path_of_key(key: str) -> str:
-    """The module's path in a key: "layer1.0.conv1" of "layer1.0.conv1#0"."""
+    """The module's path in a key: "layer1.0.conv1" of "layer1.0.conv1#0"; of an input's, the region's
+    name."""
     return key.rpartition("#")[0]

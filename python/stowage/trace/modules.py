@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -57,14 +58,29 @@ class ModuleStack:
             after.remove()
 
 
+def runs_in_sequence(module: torch.nn.Module) -> bool:
+    """Whether its forward is nn.Sequential's, which calls its children one after the other, whatever
+    stands around it (module_calls.py of plans replaces it)."""
+    forward = inspect.unwrap(type(module).forward)
+    return (isinstance(module, torch.nn.Sequential) and "forward" not in vars(module) and
+            forward is inspect.unwrap(torch.nn.Sequential.forward))
+
+
 class RunningModules(ModuleStack):
-    """Also notes what leaf modules return. `on_output(output)` is called when the outermost returns."""
+    """Also notes what leaf modules return. `on_output(output)` is called when the outermost returns,
+    `on_call(path, module, inputs)` when one of a model's modules begins."""
 
     def __init__(self, roots: dict[str, torch.nn.Module],
-                 on_output: Callable[[Any], None] = lambda output: None) -> None:
+                 on_output: Callable[[Any], None] = lambda output: None,
+                 on_call: Callable[[str, torch.nn.Module, Any], None] = lambda *call: None) -> None:
         super().__init__(roots)
         self.layers: dict[str, LayerRecord] = {}
-        self.on_output = on_output
+        self.on_output, self.on_call = on_output, on_call
+
+    def enter(self, module: torch.nn.Module, inputs: Any) -> None:
+        super().enter(module, inputs)
+        if id(module) in self.names:
+            self.on_call(self.path, module, inputs)
 
     def leave(self, module: torch.nn.Module, inputs: Any, output: Any) -> None:
         super().leave(module, inputs, output)

@@ -103,6 +103,26 @@ class LayerRecord(NamedTuple):
 
 
 @dataclasses.dataclass
+class ModuleInput:
+    """A tensor of the device among a module's positional arguments, with its number among the tensors
+    there."""
+
+    number: int
+    view: View
+    held_until: int = UNKNOWN  # as SavedTensor's
+
+
+@dataclasses.dataclass
+class ModuleCall:
+    """A module's call in forward. `is_sequence`: an nn.Sequential runs its children one after the
+    other. `calls`: so often it ran in the step's first pass; the rest is of the first time."""
+
+    is_sequence: bool
+    inputs: list[ModuleInput]
+    calls: int = 1
+
+
+@dataclasses.dataclass
 class StepRecord:
     """One step."""
 
@@ -121,3 +141,4 @@ class StepRecord:
     # names of trained parameters that got a gradient and were not updated
     not_updated: list[str] = dataclasses.field(default_factory=list)
     layers: dict[str, LayerRecord] = dataclasses.field(default_factory=dict)  # by the module's path
+    modules: dict[str, ModuleCall] = dataclasses.field(default_factory=dict)  # those that ran, by path

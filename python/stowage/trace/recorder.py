@@ -26,8 +26,17 @@ from stowage.trace.engine import (
     gradient_sum,
 )
 from stowage.trace.failures import untraceable
+from stowage.trace.modules import runs_in_sequence
 from stowage.trace.places import place
-from stowage.trace.record import Moment, NodeRecord, StepRecord, StorageRecord, View
+from stowage.trace.record import (
+    ModuleCall,
+    ModuleInput,
+    Moment,
+    NodeRecord,
+    StepRecord,
+    StorageRecord,
+    View,
+)
 from stowage.trace.updates import Updates
 
 if TYPE_CHECKING:
@@ -132,6 +141,18 @@ class Recorder(TorchDispatchMode):
         self.step.saved = self.saved.records()
         self.step.layers = self.modules.layers
         return self.step
+
+    def note_call(self, path: str, module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+        """A module of a model begins; those of the first pass's forward are recorded."""
+        if not self.saved.runs_first_forward:
+            return
+        if path in self.step.modules:
+            self.step.modules[path].calls += 1
+            return
+        tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
+        self.step.modules[path] = ModuleCall(runs_in_sequence(module), [
+            ModuleInput(number, self.view_of(one)) for number, one in enumerate(tensors)
+            if one.device.type == "cuda" and one.layout is torch.strided])
 
     # Calls
 

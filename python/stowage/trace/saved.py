@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stowage.plans.saved_names import SavedNames, is_named
+from stowage.plans.saved_names import SavedNames, is_named, runs_backward
 from stowage.trace.record import NOT_UNPACKED, NodeRecord, SavedRecord, SavedTensor
 
 if TYPE_CHECKING:
@@ -100,6 +100,11 @@ class SavedTensors:
             if named is not None and named.unpacked_before > last:
                 named.unpacked_before = NOT_UNPACKED  # no node came after it
         return [*self.named, *self.found.values()]
+
+    @property
+    def runs_first_forward(self) -> bool:
+        """Whether the forward of the step's first pass runs."""
+        return self.is_first_pass and not self.names.is_over and not runs_backward()
 
     def pack(self, tensor: torch.Tensor) -> Packed:
         named = None

@@ -44,8 +44,9 @@ class PhasedModules(RunningModules):
     """Tells the phases when the outermost module begins and returns."""
 
     def __init__(self, roots: dict[str, torch.nn.Module], phases: Phases,
-                 on_output: Callable[[Any], None]) -> None:
-        super().__init__(roots, on_output)
+                 on_output: Callable[[Any], None],
+                 on_call: Callable[[str, torch.nn.Module, Any], None]) -> None:
+        super().__init__(roots, on_output, on_call)
         self.phases = phases
 
     def enter(self, module: torch.nn.Module, inputs: Any) -> None:
@@ -91,7 +92,7 @@ def recording(driver: Driver, roots: dict[str, torch.nn.Module],
     recorder = Recorder()
     phases = Phases(driver, on_backward, on_gradients, recorder.updates.note_inputs)
     recorder.phases = phases
-    recorder.modules = PhasedModules(roots, phases, on_output)
+    recorder.modules = PhasedModules(roots, phases, on_output, recorder.note_call)
     recorder.saved = SavedTensors(recorder)
     gc.collect()
     enabled = gc.isenabled()

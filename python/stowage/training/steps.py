@@ -61,8 +61,9 @@ def forward_nodes(step: StepRecord) -> list[str]:
 
 def note_held(storages: list[StorageRecord], described: StepRecord,
               letting_go: StepRecord | None) -> None:
-    """Notes how long the script holds what autograd saves (SavedTensor.held_until), as the other step
-    shows, if it has the same kernels and keys. What lives beyond forward is held to the step's end."""
+    """Notes how long the script holds what autograd saves (SavedTensor.held_until) and what modules are
+    given, as the other step shows, if it has the same kernels and keys. What lives beyond forward is held
+    to the step's end."""
     if letting_go is None:
         return
     ours = [record for record in described.saved if record.named is not None]
@@ -74,11 +75,21 @@ def note_held(storages: list[StorageRecord], described: StepRecord,
         assert one.named is not None and other.named is not None
         if one.named.key != other.named.key:
             return
+
+    def held_until(storage: int) -> int:
+        died = storages[storage].died
+        is_over = died is not None and died.step == letting_go.index and died.node < len(forward)
+        return died.node if died is not None and is_over else len(described.nodes) - 1
+
     for one, other in zip(ours, theirs):
         assert one.named is not None
-        died = storages[other.storage].died
-        is_over = died is not None and died.step == letting_go.index and died.node < len(forward)
-        one.named.held_until = died.node if died is not None and is_over else len(described.nodes) - 1
+        one.named.held_until = held_until(other.storage)
+    for path, call in described.modules.items():
+        again = letting_go.modules.get(path)
+        if again is None or len(again.inputs) != len(call.inputs):
+            continue
+        for given, given_again in zip(call.inputs, again.inputs):
+            given.held_until = held_until(given_again.view.storage)
 
 
 class StepRunner:

@@ -97,6 +97,13 @@ TEST_CASE("checkpointed modules are the engine's checkpoints of all blocks") {
   CHECK(some.remarks.front() ==
         "of the plan it cannot say that 1 of 2 blocks run again: here all of them do; "
         "stowage.apply carries it out");
+
+  question.plan->plan.checkpoint = {"model.layers.0.mlp", "model.layers.1.mlp"};
+  const ExportAnswer others = exported(question);
+  CHECK(others.body == all.body);
+  CHECK(others.remarks.front() ==
+        "of the plan it cannot say which modules run again (model.layers.0.mlp and 1 more): here "
+        "the 2 repeated blocks do; stowage.apply carries it out");
 }
 
 TEST_CASE("updates on the CPU are each engine's own offload, of a single GPU") {

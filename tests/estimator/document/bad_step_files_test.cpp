@@ -128,6 +128,25 @@ TEST_CASE("recomputed values are rows of a name and perhaps a node, in order") {
   }
 }
 
+TEST_CASE("the modules that ran are rows of a path, a kind and inputs") {
+  const auto with_row = [](const std::string& row) {
+    return mistakes_with("\"warnings\": ", "\"modules\": [\n" + row + "],\n\"warnings\": ");
+  };
+  CHECK(with_row("[\"a\", \"module\", []]").empty());
+  const auto is_refused = [&](const std::string& row, const std::string& message) {
+    CAPTURE(row);
+    CHECK(with_row(row).find("error: " + message + "\n") != std::string::npos);
+  };
+  is_refused("[\"\", \"module\", []]", "a module's path is empty");
+  is_refused("[\"a\", \"list\", []]", "a module's kind cannot be 'list'");
+  is_refused("[\"a\", \"module\", 3]", "a module's inputs must be a list, not the number 3");
+  is_refused(
+      "[\"a\", \"module\", [[-1, 0, 0, -1]]]",
+      "an input's number must be an integer from 0 to 1152921504606846976, not the number -1");
+  CHECK(with_row("[\"a\", \"module\", [[0, 9999, 0, -1]]]")
+            .find("a storage's number must be below ") != std::string::npos);
+}
+
 TEST_CASE("a step that repeats too often is refused before it is built") {
   std::string text = changed(small_step(), "\"micro_batches\": 3", "\"micro_batches\": 1000000");
   text = changed(text, "\"times\": 2", "\"times\": 999999");

@@ -112,6 +112,15 @@ TEST_CASE("what goes beside the graph is read back as it was") {
   CHECK(render(read.warnings) == "a.yaml:3:5: warning: layer 'a' is unused\n  remove it\n");
 }
 
+TEST_CASE("the modules that ran are read back as they were") {
+  StepDocument document = document_of(shipped("mlp"), {});
+  const TensorView input = document.graph->inputs.front();
+  document.modules = {{.path = "MLP", .is_sequence = true, .inputs = {{0, input, NodeId{3}}}},
+                      {.path = "0", .is_sequence = false, .inputs = {}}};
+  CHECK(read_back(write_step(document)).modules == document.modules);
+  check_round_trip(document);
+}
+
 TEST_CASE("a step recorded at one batch is read back as it was") {
   for (const char* name : {"resnet18", "gpt2", "lstm-lm"}) {
     for (const KernelSet kernels : {KernelSet::pytorch, KernelSet::stowage}) {

@@ -9,6 +9,8 @@
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/step/lower.hpp"
+#include "estimator/step/operator_lowering.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {
@@ -212,6 +214,53 @@ TEST_CASE("where nothing is saved, nothing runs again") {
   CHECK(checkpointed(inference, block) == inference);
   const StepGraph whole = kept_whole(KernelSet::pytorch);
   CHECK(checkpointed(whole, {"flat"}) == whole);
+}
+
+TEST_CASE("a region within a region runs a third time, on what the outer one's second run makes") {
+  for (const KernelSet kernels : all_kernel_sets) {
+    CAPTURE(to_string(kernels));
+    const StepGraph inner = checkpointed(kept_whole(kernels), {"norm", "act", "drop"});
+    const StepGraph step = checkpointed(inner, block);
+    // The outer one's second run ends where the inner one begins: it has the inner one's input.
+    CHECK(again(step) ==
+          std::vector<std::string>{"first.forward.nested.recomputed", "norm.forward.recomputed",
+                                   "act.forward.recomputed", "drop.forward.recomputed"});
+    const KernelNode& norm = checkpointed_call(step, "norm.forward.recomputed");
+    CHECK(reads(step, norm, "first.nested.recomputed"));
+    CHECK(reads(step, checkpointed_call(step, "norm.backward"), "first.nested.recomputed"));
+    CHECK(std::ranges::none_of(step.saved, [&](const SavedTensor& saved) {
+      return step.storage(saved.storage).name == "first";
+    }));
+  }
+}
+
+TEST_CASE("what hooks get of a region's inputs is kept by autograd alone") {
+  const StepGraph whole = kept_whole(KernelSet::pytorch);
+  CheckpointRegion region = region_of(whole, {"second"});
+  const auto drop = std::ranges::find(whole.storages, "drop", &Storage::name);
+  REQUIRE(drop != whole.storages.end());
+  const auto id = StorageId::of(static_cast<std::size_t>(drop - whole.storages.begin()));
+  const auto rewritten = [&] {
+    auto step = with_checkpoints(whole, {region});
+    REQUIRE(step.has_value());
+    return *std::move(step);
+  };
+  CHECK_FALSE(kept_by_autograd(rewritten())[id.index()]);
+  region.inputs = {{.key = "second#input0",
+                    .view = contiguous_view(id, {batch_symbol, 4, 8, 8}, DataType::float32),
+                    .packed_after = NodeId{4},
+                    .unpacked_before = {},
+                    .held_until = NodeId{5}}};
+  const StepGraph step = rewritten();
+  CHECK(kept_by_autograd(step)[id.index()]);
+  const auto saved = std::ranges::find(step.saved, "region input", &SavedTensor::role);
+  REQUIRE(saved != step.saved.end());
+  REQUIRE(saved->call.has_value());
+  CHECK(saved->call->key == "second#input0");
+  CHECK(saved->call->packed_after == NodeId{4});
+  CHECK(saved->call->held_until == NodeId{5});
+  // The convolution saves its input alone, so that none of its kernels runs again.
+  CHECK(step.node(saved->call->unpacked_before).name == "second.backward.data");
 }
 
 }  // namespace stowage

@@ -1,0 +1,147 @@
+// Which modules, and which rows of an nn.Sequential's children, are chosen to run again.
+#include "planner/pytorch/region_choice.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "estimator/document/make_document.hpp"
+#include "estimator/memory/sized_step.hpp"
+#include "estimator/rewrite/checkpoints.hpp"
+#include "estimator/workspace/rule_workspace_source.hpp"
+#include "planner/problem/rates.hpp"
+#include "tests/support/described_model.hpp"
+
+namespace stowage {
+
+namespace {
+
+struct Chosen {
+  SizedStep step;
+  RegionChoice choice;
+};
+
+StepDocument trained(const std::string& model) {
+  return make_document(testing::shipped(model),
+                       {.lowering = {.kernels = KernelSet::pytorch, .mode = Mode::train}},
+                       Runtime::pytorch, {}, step_alone)
+      .value();
+}
+
+/// The modules that a recording of the model would name: all that its layers' paths have, with the
+/// stages as nn.Sequential.
+std::vector<RecordedModule> modules_of(const StepGraph& step) {
+  std::vector<RecordedModule> modules{{.path = "ResNet"}};
+  std::set<std::string> seen;
+  for (const KernelNode& node : step.nodes) {
+    if (node.phase != Phase::forward) continue;
+    const std::string path(step.layer(node.op));
+    for (std::size_t dot = path.find('.');; dot = path.find('.', dot + 1)) {
+      const std::string part = path.substr(0, dot);
+      const bool is_stage = part.starts_with("layer") && part.find('.') == std::string::npos;
+      if (!part.empty() && seen.insert(part).second) {
+        modules.push_back({.path = part, .is_sequence = is_stage});
+      }
+      if (dot == std::string::npos) break;
+    }
+  }
+  return modules;
+}
+
+Chosen chosen_of(const std::string& model, bool with_modules) {
+  const StepDocument document = trained(model);
+  const auto workspaces = rule_workspace_source(8.6);
+  auto step = size_step(document.graph, 8, *workspaces);
+  REQUIRE(step.has_value());
+  const auto modules = with_modules ? modules_of(*document.graph) : std::vector<RecordedModule>();
+  RegionChoice choice =
+      choose_regions(*step, make_rates(generic_card(8_GiB), {.name = "test"}), modules);
+  return {*std::move(step), std::move(choice)};
+}
+
+std::vector<CheckpointRegion> rewritten(const std::vector<ModuleRegion>& regions, bool inner) {
+  std::vector<CheckpointRegion> found;
+  for (const ModuleRegion& region : regions) {
+    if (region.is_inner == inner) found.push_back(region.region);
+  }
+  return found;
+}
+
+Bytes kept_bytes(const SizedStep& step, const StepGraph& graph) {
+  std::set<StorageId> all;
+  Bytes bytes;
+  for (const SavedTensor& saved : graph.saved) {
+    const bool persists = graph.storage(saved.storage).persistence == Persistence::persistent;
+    if (!persists && all.insert(saved.storage).second) bytes += step.bytes(saved.storage);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("without a recording's modules the repeated blocks are chosen, with their inputs") {
+  const auto [step, choice] = chosen_of("gpt2", false);
+  REQUIRE(choice.regions.size() == 12);
+  CHECK(choice.nested.empty());
+  for (const ModuleRegion& region : choice.regions) {
+    CAPTURE(region.module);
+    REQUIRE(region.region.inputs.size() == 1);
+    const SavedCall& input = region.region.inputs.front();
+    CHECK(input.key == region.module + "#input0");
+    CHECK(input.view.shape == Shape{batch_symbol, 1024, 768});
+    CHECK(input.packed_after.valid());
+  }
+}
+
+TEST_CASE("regions of a tree are apart, and what is kept with them is less than with its blocks") {
+  for (const std::string model : {"resnet18", "resnet50", "resnet152"}) {
+    CAPTURE(model);
+    const auto [step, choice] = chosen_of(model, true);
+    REQUIRE_FALSE(choice.regions.empty());
+    std::set<OperatorId> operators;
+    Bytes largest;
+    for (const ModuleRegion& region : choice.regions) {
+      CAPTURE(region.module);
+      CHECK_FALSE(region.is_inner);
+      CHECK(region.saved > Bytes());
+      CHECK(region.seconds > 0);
+      largest = std::max(largest, region.saved);
+      for (const OperatorId op : region.region.operators) CHECK(operators.insert(op).second);
+    }
+    const auto graph = with_checkpoints(*step.graph, rewritten(choice.regions, false));
+    REQUIRE(graph.has_value());
+    const auto rates = make_rates(generic_card(8_GiB), {.name = "test"});
+    const auto blocks = module_regions(step, rates);
+    Bytes largest_block;
+    for (const ModuleRegion& block : blocks) largest_block = std::max(largest_block, block.saved);
+    const auto by_block = with_checkpoints(*step.graph, rewritten(blocks, false));
+    REQUIRE(by_block.has_value());
+    const Bytes of_tree = kept_bytes(step, *graph) + largest;
+    const Bytes of_blocks = kept_bytes(step, *by_block) + largest_block;
+    CHECK(of_tree.count() <= of_blocks.count() / 100 * 103);
+  }
+}
+
+TEST_CASE("inner regions lie in outer ones, and are rewritten before them") {
+  const auto [step, choice] = chosen_of("resnet152", true);
+  REQUIRE_FALSE(choice.nested.empty());
+  std::set<OperatorId> outer, inner;
+  for (const ModuleRegion& region : choice.nested) {
+    CHECK((region.is_inner ? region.region.inputs.empty() : true));
+    auto& operators = region.is_inner ? inner : outer;
+    for (const OperatorId op : region.region.operators) CHECK(operators.insert(op).second);
+  }
+  CHECK(std::ranges::includes(outer, inner));
+  auto graph = with_checkpoints(*step.graph, rewritten(choice.nested, true));
+  REQUIRE(graph.has_value());
+  const auto nested = with_checkpoints(*graph, rewritten(choice.nested, false));
+  REQUIRE(nested.has_value());
+  const auto alone = with_checkpoints(*step.graph, rewritten(choice.regions, false));
+  REQUIRE(alone.has_value());
+  CHECK(kept_bytes(step, *nested) < kept_bytes(step, *alone));
+}
+
+}  // namespace stowage

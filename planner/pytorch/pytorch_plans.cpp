@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "estimator/document/step_hash.hpp"
-#include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/optimizer/optimizer_word.hpp"
 #include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
 #include "planner/problem/rates.hpp"
@@ -34,19 +34,6 @@ constexpr double shares_of_modules[] = {0, 0.25, 0.5, 0.75, 1};
 constexpr std::int64_t most_micro_batches = 64;
 // A proposal that moves more than so many times its bound is looked for with expandable segments.
 constexpr double most_of_bound = 1.25;
-
-/// The name of a preset or a row that keeps the same state: "momentum".
-std::string optimizer_word(const OptimizerSettings& settings) {
-  for (const std::string_view name : optimizer_names()) {
-    const auto named = named_optimizer(name);
-    if (named && named->name == settings.name && (named->momentum > 0) == (settings.momentum > 0) &&
-        named->nesterov == settings.nesterov && named->amsgrad == settings.amsgrad &&
-        named->centered == settings.centered) {
-      return std::string(name);
-    }
-  }
-  return settings.name;
-}
 
 class PytorchSearch {
  public:

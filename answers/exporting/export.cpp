@@ -298,14 +298,6 @@ Result<ExportAnswer> export_serving(const ExportQuestion& question) {
 
 }  // namespace
 
-bool names_plan(const std::string& source) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(source, ignored)) return false;
-  const FileHead head = read_file_head(source);
-  const StowageFile kind = stowage_file(head.first_bytes);
-  return kind == StowageFile::plan || kind == StowageFile::pytorch_plan;
-}
-
 std::optional<Verdict> ExportAnswer::verdict() const {
   if (placed) return placed;
   if (const auto* check = std::get_if<CheckAnswer>(&sizes)) return check->verdict();

@@ -225,14 +225,17 @@ const std::vector<CommandSpec>& all_commands() {
            "Reads a plan and recounts everything by the definition, from the step that it "
            "holds; then runs it, on the CPU in an arena of the planned size or on a GPU, and "
            "compares bytes and numbers with the same step with everything resident. Of several "
-           "plans all are read before the first is run. Exit code 1: a check of any failed, 3: "
+           "plans all are read before the first is run. Of a plan for PyTorch the step is made "
+           "anew "
+           "from what it was made of, and the plan is only checked on paper: PyTorch runs it. "
+           "Exit code 1: a check of any failed, 3: "
            "--on cuda where there is no GPU to run on. With --write-calibration what the run took "
            "is written down, and plan --calibration plans with it.",
        .positionals = {{.name = "PLAN",
                         .help = "a plan's file, or '-' for stdin",
                         .repeats = true}},
-       .options = {"model-only", "source", "on", "steps", "write-calibration", "format", "cudnn",
-                   "cuda-libraries", "no-cache"},
+       .options = {"model-only", "source", "step", "on", "steps", "write-calibration", "format",
+                   "cudnn", "cuda-libraries", "no-cache", "configs"},
        .examples = {"stowage validate m.yaml --on host --steps 3",
                     "stowage validate m.yaml --steps 5 --write-calibration here.yaml",
                     "stowage validate m.yaml --model-only"},

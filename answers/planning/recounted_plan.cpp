@@ -1,5 +1,6 @@
 #include "answers/planning/recounted_plan.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "answers/planning/prepare_plan.hpp"

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/rewrite/checkpoints.hpp"
 #include "planner/validate_pytorch/module_span.hpp"

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "estimator/base/data_type.hpp"
 #include "estimator/rewrite/renumber.hpp"

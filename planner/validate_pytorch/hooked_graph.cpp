@@ -1,8 +1,10 @@
 #include "planner/validate_pytorch/hooked_graph.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "estimator/base/data_type.hpp"
 #include "estimator/rewrite/host_copies.hpp"

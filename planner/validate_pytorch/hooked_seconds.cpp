@@ -1,6 +1,7 @@
 #include "planner/validate_pytorch/hooked_seconds.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "estimator/rewrite/update_on_host.hpp"
 #include "estimator/step/offloaded_bytes.hpp"

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "estimator/document/step_hash.hpp"
 #include "estimator/optimizer/optimizer_word.hpp"

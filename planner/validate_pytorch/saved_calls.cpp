@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <cstddef>
 #include <utility>
 
 #include "estimator/step/operator_lowering.hpp"

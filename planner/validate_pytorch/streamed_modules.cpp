@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "estimator/base/data_type.hpp"

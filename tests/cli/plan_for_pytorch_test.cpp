@@ -47,6 +47,7 @@ TEST_CASE("a plan for PyTorch is shown, and written for stowage.apply") {
                        "the card") != std::string::npos);
   CHECK(shown.out.find("its names are the description's: stowage.apply needs a plan of a recorded "
                        "step (python -m stowage record)") != std::string::npos);
+  CHECK(shown.out.find("\n  stowage validate " + path + " counts it again\n") != std::string::npos);
   const json plan = json::parse(text_of(path));
   CHECK(plan["format"] == "stowage-pytorch-plan");
   CHECK(plan["names"] == "described");

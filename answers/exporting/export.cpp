@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "answers/exporting/engine_files.hpp"
@@ -14,7 +13,6 @@
 #include "answers/subject/file_kind.hpp"
 #include "answers/subject/step_setup.hpp"
 #include "estimator/base/read_source.hpp"
-#include "estimator/formats/import_model.hpp"
 #include "estimator/recorded/missing_update.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/export/plan_text.hpp"

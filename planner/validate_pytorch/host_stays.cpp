@@ -64,7 +64,7 @@ class FindStays {
     for (const OffloadedStorage& storage : plan_.offload) tensors += storage.saved.size();
     return {.stays = std::move(stays),
             .tensors = verdict("saved tensors", wrong_tensors_,
-                               fmt::format("{} of {} storages, as the step saves them", tensors,
+                               fmt::format("{} tensors of {} storages, as the step saves them", tensors,
                                            plan_.offload.size())),
             .owners =
                 verdict("freed memory", wrong_owners_, "nothing but autograd holds what is let go"),

@@ -2,8 +2,8 @@
 #
 #   cmake -DSOURCE=FOLDER -P rooms_test.cmake     FOLDER: the project, or one that looks like it
 #
-# A row is "| `library/room` | what it has | `room` `room` |". A room may use the rooms of its last
-# column, itself, and every room of the libraries below its own. No text outside cli/options names an
+# A row is "| `library/room` | what it has | `room` `room/file` |". A room may use the rooms of its last
+# column, of one with a file that file alone, itself, and every room of the libraries below its own. No text outside cli/options names an
 # option of the command line, but for the commands' table of themselves and run.cpp's --help.
 cmake_minimum_required(VERSION 3.25)
 
@@ -17,11 +17,12 @@ foreach(line IN LISTS lines)
   string(REGEX MATCH "^\\| `(([a-z_]+)/[a-z_]+)` \\|.*\\|([^|]*)\\|$" row "${line}")
   set(room ${CMAKE_MATCH_1})
   set(library ${CMAKE_MATCH_2})
-  string(REGEX MATCHALL "[a-z_]+" names "${CMAKE_MATCH_3}")
+  string(REGEX MATCHALL "[a-z_/]+" names "${CMAKE_MATCH_3}")
   foreach(name IN LISTS names)
-    list(FIND rooms ${library}/${name} place)
+    string(REGEX REPLACE "/.*" "" used "${name}")
+    list(FIND rooms ${library}/${used} place)
     if(place EQUAL -1)
-      list(APPEND mistakes "docs/architecture.md: '${room}' uses '${library}/${name}', which has no row above it")
+      list(APPEND mistakes "docs/architecture.md: '${room}' uses '${library}/${used}', which has no row above it")
     endif()
     list(APPEND may_use_${room} ${library}/${name})
   endforeach()
@@ -45,10 +46,12 @@ foreach(library IN LISTS libraries)
     endif()
     file(STRINGS ${SOURCE}/${source} includes REGEX "^#include \"")
     foreach(include IN LISTS includes)
-      string(REGEX MATCH "\"(([a-z_]+)/[a-z_]+)" used "${include}")
+      string(REGEX MATCH "\"(([a-z_]+)/[a-z_]+)(/[a-z_0-9]+)?" used "${include}")
       set(used ${CMAKE_MATCH_1})
       set(used_library ${CMAKE_MATCH_2})
-      if(used STREQUAL room OR used_library IN_LIST below OR used IN_LIST may_use_${room})
+      set(used_file ${used}${CMAKE_MATCH_3})
+      if(used STREQUAL room OR used_library IN_LIST below OR used IN_LIST may_use_${room} OR
+         used_file IN_LIST may_use_${room})
         continue()
       endif()
       list(APPEND mistakes "${source}: '${room}' may not use '${used}' (docs/architecture.md)")

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 #include "answers/exporting/engine_files.hpp"
@@ -14,7 +13,6 @@
 #include "answers/subject/file_kind.hpp"
 #include "answers/subject/step_setup.hpp"
 #include "estimator/base/read_source.hpp"
-#include "estimator/formats/import_model.hpp"
 #include "estimator/recorded/missing_update.hpp"
 #include "planner/export/dot.hpp"
 #include "planner/export/plan_text.hpp"
@@ -297,14 +295,6 @@ Result<ExportAnswer> export_serving(const ExportQuestion& question) {
 }
 
 }  // namespace
-
-bool names_plan(const std::string& source) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(source, ignored)) return false;
-  const FileHead head = read_file_head(source);
-  const StowageFile kind = stowage_file(head.first_bytes);
-  return kind == StowageFile::plan || kind == StowageFile::pytorch_plan;
-}
 
 std::optional<Verdict> ExportAnswer::verdict() const {
   if (placed) return placed;

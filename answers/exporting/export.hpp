@@ -18,8 +18,8 @@
 #include "answers/question/step_question.hpp"
 #include "answers/sizing/check.hpp"
 #include "answers/sizing/serving.hpp"
+#include "answers/subject/named_plan.hpp"
 #include "estimator/base/diagnostic.hpp"
-#include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
 
@@ -53,12 +53,6 @@ struct ExportFormRow {
 [[nodiscard]] const ExportFormRow& row_of(ExportForm form);
 [[nodiscard]] const ExportFormRow* find_export_form(std::string_view name);  ///< null: unknown
 
-/// A plan for PyTorch and the text that it was read from.
-struct NamedPytorchPlan {
-  SourceTextPtr source;
-  PytorchPlan plan;
-};
-
 struct ExportQuestion {
   ExportForm form = ExportForm::dot;
   StepQuestion step;                     ///< its model's source may also be a plan's file
@@ -85,9 +79,6 @@ struct ExportAnswer {
   [[nodiscard]] std::optional<Verdict> verdict() const;
   [[nodiscard]] bool fits() const;  ///< true where nothing is sized
 };
-
-/// Whether the source is the file of a plan.
-[[nodiscard]] bool names_plan(const std::string& source);
 
 /// The file: the head's lines as comments, then the body.
 [[nodiscard]] std::string whole_text(const ExportAnswer& answer);

@@ -8,6 +8,7 @@
 
 #include "answers/subject/asked_model.hpp"
 #include "estimator/optimizer/optimizer_row.hpp"
+#include "estimator/optimizer/optimizer_word.hpp"
 #include "planner/plan/two_sides.hpp"
 
 namespace stowage {
@@ -22,17 +23,6 @@ bool is_activation(const Plan& plan, const Transfer& transfer) {
 bool has_moved_activations(const Plan& plan) {
   return std::ranges::any_of(plan.transfers,
                              [&](const Transfer& t) { return is_activation(plan, t); });
-}
-
-/// The name by which the optimizer is asked for. nullopt: no name has its settings.
-std::optional<std::string> optimizer_name(const OptimizerSettings& settings) {
-  for (const std::string_view name : optimizer_names()) {
-    OptimizerSettings named = *named_optimizer(name);
-    named.implementation = settings.implementation;
-    named.master_weights = settings.master_weights;
-    if (named == settings) return std::string(name);
-  }
-  return std::nullopt;
 }
 
 /// What of the plan a program of settings cannot carry out, a line each.

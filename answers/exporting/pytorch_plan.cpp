@@ -7,14 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "answers/question/question_error.hpp"
-#include "answers/subject/file_kind.hpp"
-#include "estimator/base/read_source.hpp"
 #include "estimator/document/step_hash.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/pytorch/module_regions.hpp"
-#include "planner/pytorch/pytorch_plan_file.hpp"
 
 namespace stowage {
 
@@ -62,10 +58,10 @@ class HookedStepSetup {
           of_plan("a plan of an inference has no settings for an engine that trains", {}));
     }
     auto setup = set_up_check(asked_);
-    if (!setup) return tl::unexpected(about_plan(std::move(setup.error())));
+    if (!setup) return tl::unexpected(about_plan(std::move(setup.error()), named_));
     const std::int64_t batch = plan_.batch * plan_.micro_batches;
     const auto whole = size_step(setup->step.document.graph, batch, setup->workspaces.source());
-    if (!whole) return tl::unexpected(about_plan(whole.error()));
+    if (!whole) return tl::unexpected(about_plan(whole.error(), named_));
     if (step_hash(*whole) != plan_.step_hash) return failure(other_step());
     regions_ = module_regions(*whole, make_rates(setup->card.card, Host{}));
     const bool is_described = setup->step.model != nullptr;
@@ -88,16 +84,6 @@ class HookedStepSetup {
     return of_plan(
         fmt::format("the plan is of another step than '{}' has now", asked_.step.model.source),
         "stowage plan makes one of the step as it is");
-  }
-
-  /// Mistakes in the plan's question, which nobody typed here.
-  [[nodiscard]] Diagnostics about_plan(Diagnostics mistakes) const {
-    for (Diagnostic& mistake : mistakes) {
-      if (mistake.span.source && mistake.span.source->name != question_place) continue;
-      mistake = of_plan("what the plan was made of cannot be sized again: " + mistake.message,
-                        std::move(mistake.hint));
-    }
-    return mistakes;
   }
 
   /// The description's step, with the plan's decisions as settings.
@@ -190,18 +176,6 @@ class HookedStepSetup {
 
 bool takes_pytorch_plans(const ExportFormRow& row) {
   return row.is_sized && row.form != ExportForm::llama_cpp;
-}
-
-Result<std::optional<NamedPytorchPlan>> find_pytorch_plan(const std::string& path) {
-  if (!names_plan(path)) return std::optional<NamedPytorchPlan>();
-  auto source = read_source(path, FileKind::plan);
-  if (!source) return tl::unexpected(std::move(source.error()));
-  if (stowage_file((*source)->text) != StowageFile::pytorch_plan) {
-    return std::optional<NamedPytorchPlan>();
-  }
-  return read_pytorch_plan(*source).map([&](PytorchPlan&& plan) {
-    return std::optional(NamedPytorchPlan{.source = *source, .plan = std::move(plan)});
-  });
 }
 
 Result<PlannedStep> set_up_hooked_step(const ExportQuestion& question) {

@@ -7,9 +7,6 @@
 //   keep all of a description's on the host; nobody some
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "answers/exporting/export.hpp"
 #include "answers/exporting/planned_step.hpp"
 #include "estimator/base/diagnostic.hpp"
@@ -18,10 +15,6 @@ namespace stowage {
 
 /// Whether plans for PyTorch are exported to the form.
 [[nodiscard]] bool takes_pytorch_plans(const ExportFormRow& row);
-
-/// The plan for PyTorch that lies at `path`; none: another file lies there, or none. Errors: those
-/// of its reader.
-[[nodiscard]] Result<std::optional<NamedPytorchPlan>> find_pytorch_plan(const std::string& path);
 
 /// The step of `question.plan`. Errors: set_up_check's of what the plan was made of; that is
 /// another step by now; FSDP of a step's file.

@@ -25,6 +25,11 @@ Result<Plan> read_plan_file(const std::string& name) {
       [](SourceTextPtr&& text) { return read_plan(std::move(text)); });
 }
 
+Result<Plan> read_plan_text(SourceTextPtr text) {
+  if (auto mistake = not_a_plan(*text)) return failure(*std::move(mistake));
+  return read_plan(std::move(text));
+}
+
 Result<Plan> read_asked_plan(const std::string& name) {
   const auto text = text_of_plan(name);
   if (!text) return tl::unexpected(text.error());

@@ -12,7 +12,10 @@ namespace stowage {
 /// plan that reads well.
 [[nodiscard]] Result<Plan> read_plan_file(const std::string& name);
 
-/// As above. Errors also: its tables are not those of its step (check_structure).
+/// As above, of its text.
+[[nodiscard]] Result<Plan> read_plan_text(SourceTextPtr text);
+
+/// As read_plan_file. Errors also: its tables are not those of its step (check_structure).
 [[nodiscard]] Result<Plan> read_asked_plan(const std::string& name);
 
 }  // namespace stowage

@@ -118,7 +118,7 @@ Result<PytorchAnswer> answer_for_pytorch(const PlanQuestion& question, const Pla
     if (!chosen) return tl::unexpected(chosen.error());
     found.chosen = *chosen;
     const bool is_over = watch.is_cancelled && watch.is_cancelled();
-    if (!found.proposals.front().plan.changes_nothing() && !is_over) {
+    if (found.proposals.front().name != unchanged_step && !is_over) {
       found.every_means = every_means_of(request.plan, workspaces.source(), options);
     }
   }

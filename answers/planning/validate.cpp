@@ -27,7 +27,14 @@ Result<std::vector<PlanFindings>> read_all(const ValidateQuestion& question) {
   std::vector<PlanFindings> plans;
   Diagnostics mistakes;
   for (const std::string& file : question.plans) {
-    auto plan = read_plan_file(file);
+    if (const auto found = question.for_pytorch.find(file); found != question.for_pytorch.end()) {
+      plans.push_back({.file = file});
+      plans.back().for_pytorch = found->second.named.plan;
+      continue;
+    }
+    // A pipe is read once.
+    const auto text = question.texts.find(file);
+    auto plan = text != question.texts.end() ? read_plan_text(text->second) : read_plan_file(file);
     if (plan) {
       PlanFindings findings{.file = file};
       findings.plan = *std::move(plan);
@@ -82,8 +89,26 @@ void check_on_paper(const ValidateQuestion& question, PlanFindings& findings) {
   findings.add("model", on_paper);
 }
 
+/// What PyTorch is to run. Errors: those of recounted(); a run was asked for by name.
+Result<void> validate_for_pytorch(const ValidateQuestion& question, PlanFindings& findings) {
+  const PytorchPlanQuestion& asked = question.for_pytorch.at(findings.file);
+  constexpr std::string_view way = "stowage.verify compares a step of the script with it";
+  if (question.run && question.insists) {
+    return failure(
+        {.message = "a plan for PyTorch is run by PyTorch, not by stowage",
+         .span = {.source = asked.named.source},
+         .hint = fmt::format("{} (docs/apply.md); `model_only` checks it on paper", way)});
+  }
+  const auto checks = recounted(asked);
+  if (!checks) return tl::unexpected(checks.error());
+  findings.add("model", *checks);
+  findings.not_run = fmt::format("PyTorch runs it, and {}", way);
+  return {};
+}
+
 /// Errors, which are no findings about the plan: what run_plan refuses.
 Result<void> validate(const ValidateQuestion& question, PlanFindings& findings) {
+  if (findings.for_pytorch) return validate_for_pytorch(question, findings);
   check_on_paper(question, findings);
   const bool executable = findings.plan.step.graph->kernel_set().executable;
   if (!question.run) {

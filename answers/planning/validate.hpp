@@ -1,14 +1,17 @@
 // Is a plan true? Recounted on paper by the validator, which shares no code with the planner, and
-// run on real kernels.
+// run on real kernels. A plan for PyTorch is recounted from the step that it was made of, and run
+// by PyTorch alone.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "answers/planning/recounted_plan.hpp"
 #include "gpu_probe/cuda/cuda_node_counts.hpp"
 #include "gpu_probe/run/validate_run.hpp"
 #include "planner/plan/plan.hpp"
@@ -19,8 +22,10 @@ enum class RunOn { host, cuda };
 
 struct ValidateQuestion {
   std::vector<std::string> plans;  ///< files, one of which may be "-" for stdin; never empty
-  bool keep_answers = true;        ///< cuDNN's, from run to run
-  bool compare_source = false;     ///< with what the description in the plan lowers to now
+  std::map<std::string, SourceTextPtr> texts;  ///< of `plans`, those that have been read already
+  std::map<std::string, PytorchPlanQuestion> for_pytorch;  ///< those of `plans`, by their file
+  bool keep_answers = true;                                ///< cuDNN's, from run to run
+  bool compare_source = false;  ///< with what the description in the plan lowers to now
   bool run = true;
   RunOn on = RunOn::host;
   std::int64_t steps = 1;      ///< how many are run
@@ -36,8 +41,9 @@ struct WantedRun {
 
 /// What became of one plan.
 struct PlanFindings {
-  std::string file;  ///< as asked for
-  Plan plan;
+  std::string file;                                   ///< as asked for
+  Plan plan;                                          ///< empty with for_pytorch
+  std::optional<PytorchPlan> for_pytorch;             ///< the plan, where it is one for PyTorch
   std::vector<std::pair<std::string, Check>> checks;  ///< where: "model", "host", "cuda"
   std::vector<std::string> ran;
   std::int64_t steps = 1;  ///< that are run

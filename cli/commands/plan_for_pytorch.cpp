@@ -38,7 +38,7 @@ Result<RenderedAnswer> run_pytorch_planning(const PlanningRequest& request) {
   if (!found->chosen || request.output.empty()) return shown;
   const PytorchProposal& chosen = found->proposals[*found->chosen];
   PytorchPlan plan = chosen.plan;
-  plan.question = asked_question(request.typed);
+  plan.question = asked_question(request.typed, request.output);
   const std::string text = write_pytorch_plan(plan);
   if (request.output == "-") {
     shown.report.raw = text;

@@ -61,12 +61,13 @@ std::string advice(const TypedWords& typed, std::string_view command,
   return line;
 }
 
-std::map<std::string, std::vector<std::string>> asked_settings(const TypedWords& typed,
-                                                               std::string_view command) {
+std::map<std::string, std::vector<std::string>> asked_settings(
+    const TypedWords& typed, std::string_view command, const std::vector<std::string>& besides) {
   std::map<std::string, std::vector<std::string>> settings;
   for (const std::string_view name : find_command(command)->options) {
     const auto given = typed.options.find(std::string(name));
-    if (given == typed.options.end() || !is_repeated(*find_option(name))) continue;
+    const bool is_wanted = is_repeated(*find_option(name)) || contains(besides, name);
+    if (given == typed.options.end() || !is_wanted) continue;
     std::string setting(name);
     std::ranges::replace(setting, '-', '_');
     settings[std::move(setting)] = given->second;

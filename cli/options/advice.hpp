@@ -29,9 +29,10 @@ struct AdviceChanges {
 [[nodiscard]] std::string advice(const TypedWords& typed, std::string_view command,
                                  const AdviceChanges& changes = {});
 
-/// What `command` takes of the words about the model, the step and the card, by the settings'
-/// names: {"gpu_memory", {"8GiB"}}; no value of a flag.
+/// What `command` takes of the words about the model, the step and the card, and of the settings
+/// `besides`, by the settings' names: {"gpu_memory", {"8GiB"}}; no value of a flag.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> asked_settings(
-    const TypedWords& typed, std::string_view command);
+    const TypedWords& typed, std::string_view command,
+    const std::vector<std::string>& besides = {});
 
 }  // namespace stowage

@@ -117,6 +117,13 @@ std::vector<OptionSpec> plan_options() {
        .type = flag,
        .group = validation,
        .help = "also compare the plan's step with what the description in it lowers to now"},
+      {.name = "step",
+       .type = text,
+       .group = validation,
+       .value = "FILE",
+       .help = "what a plan for PyTorch was made of: the model's or step's file, where it lies "
+               "elsewhere now",
+       .default_note = "as the plan's file says, from its own folder"},
       {.name = "on",
        .type = choice,
        .group = validation,

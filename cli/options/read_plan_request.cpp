@@ -82,6 +82,14 @@ Diagnostics options_of_executor(const Arguments& arguments) {
   return mistakes;
 }
 
+/// What only PyTorch's allocator would look at.
+Diagnostics options_of_allocator(const Arguments& arguments) {
+  if (!arguments.given("alloc-conf") || is_for_pytorch(arguments)) return {};
+  return {command_line_error(
+      "--alloc-conf is about PyTorch's allocator, and this plan has an arena of its own",
+      "--for pytorch makes a plan that PyTorch carries out, with its allocator")};
+}
+
 /// What a plan of serving has no place for.
 Diagnostics options_beside_serving(const Arguments& arguments) {
   Diagnostics mistakes;
@@ -106,6 +114,9 @@ Result<PlanQuestion> read_plan_settings(const Arguments& arguments) {
     if (Diagnostics mistakes = options_beside_serving(arguments); !mistakes.empty()) {
       return tl::unexpected(std::move(mistakes));
     }
+  }
+  if (Diagnostics mistakes = options_of_allocator(arguments); !mistakes.empty()) {
+    return tl::unexpected(std::move(mistakes));
   }
   const bool has_pytorch_kernels = is_for_pytorch(arguments) || *serving;
   auto step = read_step(arguments, has_pytorch_kernels ? Runtime::pytorch : executed_runtime);

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <initializer_list>
+#include <iterator>
 
 #include "answers/exporting/pytorch_plan.hpp"
 #include "answers/question/shell_word.hpp"
@@ -15,6 +16,7 @@
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
 #include "estimator/base/name_match.hpp"
+#include "estimator/base/read_source.hpp"
 
 namespace stowage {
 
@@ -233,6 +235,39 @@ Result<LowerRequest> read_lower_request(const Arguments& arguments) {
   return request;
 }
 
+namespace {
+
+/// Which of the plans are for PyTorch, and what each was made of.
+Result<void> find_plans_for_pytorch(const Arguments& arguments, ValidateQuestion& question) {
+  Diagnostics mistakes;
+  for (const std::string& file : question.plans) {
+    auto source = read_source(file, FileKind::plan);
+    if (!source) continue;  // whoever reads all plans says so
+    question.texts.emplace(file, *source);
+    auto named = pytorch_plan_of(*source);
+    if (!named) {
+      std::ranges::move(named.error(), std::back_inserter(mistakes));
+      continue;
+    }
+    if (!*named) continue;
+    auto made_of = question_of_plan(**named, text_or_empty(arguments, "step"), arguments);
+    if (!made_of) {
+      std::ranges::move(made_of.error(), std::back_inserter(mistakes));
+      continue;
+    }
+    made_of->step.keep_answers = question.keep_answers;
+    question.for_pytorch.emplace(
+        file, PytorchPlanQuestion{.named = **std::move(named), .made_of = *std::move(made_of)});
+  }
+  if (!mistakes.empty()) return tl::unexpected(std::move(mistakes));
+  if (!arguments.given("step") || (question.plans.size() == 1 && !question.for_pytorch.empty())) {
+    return {};
+  }
+  return failure(command_line_error("--step is of one plan, and of one for PyTorch"));
+}
+
+}  // namespace
+
 Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
   const bool model_only = arguments.flag("model-only");
   for (const std::string_view option : {"on", "steps", "write-calibration"}) {
@@ -248,7 +283,7 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
     return failure(command_line_error("--write-calibration is of one plan"));
   }
   const bool calibrates = arguments.given("write-calibration");
-  return ValidateRequest{
+  ValidateRequest request{
       .question = {.plans = plans,
                    .keep_answers = !arguments.flag("no-cache"),
                    .compare_source = arguments.flag("source"),
@@ -258,6 +293,10 @@ Result<ValidateRequest> read_validate_request(const Arguments& arguments) {
                    .measures_anew = calibrates,
                    .insists = arguments.given("on") || arguments.given("steps") || calibrates},
       .calibration = text_or_empty(arguments, "write-calibration")};
+  if (auto found = find_plans_for_pytorch(arguments, request.question); !found) {
+    return tl::unexpected(std::move(found.error()));
+  }
+  return request;
 }
 
 Result<ExplainQuestion> read_explain_request(const Arguments& arguments) {
@@ -282,7 +321,7 @@ Result<ExportQuestion> read_sized_export(const Arguments& arguments) {
 
 /// What a plan for PyTorch was made of, to be sized as another program runs it.
 Result<ExportQuestion> read_planned_export(NamedPytorchPlan named, const Arguments& typed) {
-  const auto words = words_of(*named.plan.question, named.source, typed);
+  const auto words = words_of(named, "export", typed);
   if (!words) return tl::unexpected(words.error());
   auto question = read_sized_export(*words);
   if (!question) return question;

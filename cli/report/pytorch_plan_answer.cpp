@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "answers/question/shell_word.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/report/step_report.hpp"
 
@@ -282,6 +283,9 @@ RenderedAnswer rendered(const PytorchAnswer& found, const TypedWords& typed) {
 }
 
 void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& report) {
+  if (plan.question) {
+    report.say(fmt::format("  stowage validate {} counts it again", shell_word(path)));
+  }
   if (plan.changes_nothing()) return;
   if (plan.micro_batches > 1) {
     report.say(fmt::format("  the training loop takes {} batches of {} for each update",

@@ -54,7 +54,9 @@ std::string home_words(std::string_view what, const HomeBytes& bytes) {
 }
 
 Json::Object pass_json(const PlannedPass& pass) {
-  return {{"sequences", pass.batch}, {"tokens_of_each", pass.tokens}, {"cached_before", pass.past}};
+  Json::Object json;
+  add_pass({.batch = pass.batch, .tokens = pass.tokens, .past = pass.past}, json);
+  return json;
 }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3g} ms", 1e3 * seconds); }
@@ -95,18 +97,9 @@ std::string describe_served(const PlanAnswer& found) {
 
 void add_served_plan(const PlanAnswer& found, Report& out) {
   const ServedStep& served = *found.serving;
-  const ServingSettings& settings = served.serving;
   const PlannedPass& prefill = served.prefill_pass;
   const PlannedPass& decode = served.decode_pass;
-  out.json.emplace_back(
-      "serving",
-      Json::Object{
-          {"context_length", settings.context_length},
-          {"users", settings.users},
-          {"cache", to_string(settings.cache)},
-          {"kv_dtype", to_string(settings.format)},
-          {"kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json()},
-          {"prefill_chunk", settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json()}});
+  out.json.emplace_back("serving", served_json(served.serving));
   out.json.emplace_back("prefill", pass_json(prefill));
   out.say(fmt::format("  The step is a pass of prefill, then one of decode. {}. {}.",
                       describe_pass({"Prefill", prefill.batch, prefill.tokens, prefill.past, 0}),

@@ -44,9 +44,7 @@ void show_pass(std::string_view name, const CheckedPass& pass, bool verbose, Rep
 
 Json pass_json(const CheckedPass& pass, const Card& card) {
   Json::Object object = check_json(pass.report, card);
-  object.emplace_back("sequences", pass.batch);
-  object.emplace_back("tokens_of_each", pass.tokens);
-  object.emplace_back("cached_before", pass.past);
+  add_pass({.batch = pass.batch, .tokens = pass.tokens, .past = pass.past}, object);
   return object;
 }
 
@@ -57,22 +55,14 @@ Bytes cache_bytes(const ServingAnswer& found) {
 }
 
 Json serving_json(const ServingAnswer& found) {
-  const ServingSettings& settings = found.serving;
   const CheckReport& larger = found.larger().report;
-  const std::int64_t encoded = found.prefill.encoded;
-  return Json::Object{
-      {"model", found.step.model},
-      {"context_length", settings.context_length},
-      {"encoder_length", encoded > 0 ? Json(encoded) : Json()},
-      {"users", settings.users},
-      {"cache", to_string(settings.cache)},
-      {"kv_dtype", to_string(settings.format)},
-      {"kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json()},
-      {"prefill_chunk", settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json()},
-      {"precision", to_string(found.step.precision)},
-      {"kv_cache_bytes", cache_bytes(found)},
-      {"device_bytes", larger.device_bytes},
-      {"headroom_bytes", larger.headroom}};
+  Json::Object json = served_json(found.serving, found.prefill.encoded);
+  json.emplace(json.begin(), "model", found.step.model);
+  json.emplace_back("precision", to_string(found.step.precision));
+  json.emplace_back("kv_cache_bytes", cache_bytes(found));
+  json.emplace_back("device_bytes", larger.device_bytes);
+  json.emplace_back("headroom_bytes", larger.headroom);
+  return json;
 }
 
 Json::Object json_of(const ServingAnswer& found) {

@@ -37,4 +37,22 @@ std::string describe_serving(const DescribedServing& serving) {
       to_string(serving.precision), cache);
 }
 
+Json::Object served_json(const ServingSettings& settings, std::optional<std::int64_t> encoded) {
+  Json::Object json{{"context_length", settings.context_length}};
+  if (encoded) json.emplace_back("encoder_length", *encoded > 0 ? Json(*encoded) : Json());
+  json.emplace_back("users", settings.users);
+  json.emplace_back("cache", to_string(settings.cache));
+  json.emplace_back("kv_dtype", to_string(settings.format));
+  json.emplace_back("kv_block", settings.cache == CacheKind::paged ? Json(settings.block) : Json());
+  json.emplace_back("prefill_chunk",
+                    settings.prefill_chunk ? Json(*settings.prefill_chunk) : Json());
+  return json;
+}
+
+void add_pass(const DescribedPass& pass, Json::Object& object) {
+  object.emplace_back("sequences", pass.batch);
+  object.emplace_back("tokens_of_each", pass.tokens);
+  object.emplace_back("cached_before", pass.past);
+}
+
 }  // namespace stowage

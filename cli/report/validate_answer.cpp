@@ -228,7 +228,7 @@ Json::Object validation_json(const PlanFindings& findings) {
   if (findings.run) {
     for (const std::string& remark : findings.run->remarks) remarks.emplace_back(remark);
   }
-  return {{"plan", findings.plan.name},
+  return {{"plan", findings.for_pytorch ? Json() : Json(findings.plan.name)},
           {"verdict", findings.passed() ? "valid" : "not_valid"},
           {"checks", std::move(checks)},
           {"ran", std::move(ran)},
@@ -238,11 +238,19 @@ Json::Object validation_json(const PlanFindings& findings) {
           {"remarks", std::move(remarks)}};
 }
 
+std::string validated_heading(const PlanFindings& findings) {
+  if (const auto& made = findings.for_pytorch) {
+    return fmt::format("a plan for PyTorch of {}, batch {}, on {}", made->model,
+                       made->batch * made->micro_batches, made->card);
+  }
+  const Plan& plan = findings.plan;
+  return fmt::format("'{}' for {}, batch {}, on {}", plan.name, plan.inputs.model_name,
+                     whole_batch(plan).samples, plan.inputs.card.name);
+}
+
 void say_validation(const PlanFindings& findings, Report& out) {
   const Plan& plan = findings.plan;
-  out.say(fmt::format("'{}' for {}, batch {}, on {}", plan.name, plan.inputs.model_name,
-                      whole_batch(plan).samples, plan.inputs.card.name),
-          Tone::heading);
+  out.say(validated_heading(findings), Tone::heading);
   out.show(check_table(findings));
   if (findings.run) say_run(*findings.run, plan, findings.steps, out);
   if (findings.wanted) say_wanted(*findings.wanted, plan, out);

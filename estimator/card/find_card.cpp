@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "estimator/base/cure.hpp"
@@ -63,7 +64,11 @@ class Catalogue {
     return read_card_at(fs::path(directory_) / (stem + ".yaml"));
   }
 
-  [[nodiscard]] Result<std::vector<std::string>> stems() const { return stems_in(directory_); }
+  /// The folder is listed when it is first asked for.
+  [[nodiscard]] const Result<std::vector<std::string>>& stems() const {
+    if (!stems_) stems_ = stems_in(directory_);
+    return *stems_;
+  }
 
   /// The stem that the file of aliases gives a squeezed name; "": none.
   [[nodiscard]] Result<std::string> alias(const std::string& squeezed) const {
@@ -93,6 +98,7 @@ class Catalogue {
   }
 
   const std::string& directory_;
+  mutable std::optional<Result<std::vector<std::string>>> stems_;
 };
 
 /// A Max-Q board is a laptop's card with lower rates, or the card itself with lower ones.
@@ -114,7 +120,7 @@ PlainName plain_name(std::string_view name) {
 
 /// The stems that a name leaves open.
 Result<std::vector<std::string>> stems_of(const PlainName& name, const Catalogue& catalogue) {
-  auto stems = catalogue.stems();
+  const auto& stems = catalogue.stems();
   if (!stems) return stems;
   if (name.is_max_q) {
     auto laptops = matching_stems(name.squeezed + "laptop", *stems);
@@ -135,7 +141,7 @@ tl::unexpected<Diagnostics> unknown_card(const std::string& name, const std::str
                                          const Catalogue& catalogue) {
   if (const auto maker = other_maker_of(name)) return failure(no_cuda(name, *maker));
   std::string hint = hint_of(Cure::described_card);
-  if (const auto stems = catalogue.stems(); stems && squeezed.size() >= shortest_misspelt) {
+  if (const auto& stems = catalogue.stems(); stems && squeezed.size() >= shortest_misspelt) {
     std::vector<std::string> names;
     for (const std::string& stem : *stems) names.push_back(squeeze_card_name(stem));
     const std::vector<std::string_view> views(names.begin(), names.end());

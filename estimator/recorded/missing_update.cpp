@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimator/base/affine.hpp"
+#include "estimator/base/bytes.hpp"
 #include "estimator/document/check_step_graph.hpp"
 #include "estimator/step/step_builder.hpp"
 #include "estimator/step/unique_names.hpp"

@@ -7,8 +7,8 @@ namespace stowage {
 
 namespace {
 
-// An item that may be away during the node: the bytes that it frees, and the weighted cost of its
-// copies.
+// An item that may be away during the node: the bytes that it frees, one at least, and the weighted
+// cost of its copies.
 struct AwayItem {
   double bytes = 0;
   double cost = 0;
@@ -76,11 +76,10 @@ double beside_bound(const BoundProblem& problem, std::int32_t node, double downl
     away.push_back({bytes, downloads * down + uploads * up});
   }
   // Stable, so that the sum has one order where items are equal.
-  std::ranges::stable_sort(
-      away, {}, [](const AwayItem& item) { return item.cost / std::max(item.bytes, 1.0); });
+  std::ranges::stable_sort(away, {}, [](const AwayItem& item) { return item.cost / item.bytes; });
   for (const AwayItem& item : away) {
     if (excess <= 0) break;
-    if (item.bytes > 0) seconds += (1 - cpu) * std::min(1.0, excess / item.bytes) * item.cost;
+    seconds += (1 - cpu) * std::min(1.0, excess / item.bytes) * item.cost;
     excess -= item.bytes;
   }
   return seconds;

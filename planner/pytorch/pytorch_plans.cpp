@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "estimator/document/step_hash.hpp"
+#include "estimator/optimizer/optimizer_word.hpp"
 #include "estimator/rewrite/parameter_updates.hpp"
 #include "estimator/runtime/runtime_process.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
@@ -56,7 +57,7 @@ class PytorchSearch {
     CheckReport report = check(whole_, request_.plan.card, request_.process);
     available_ = report.available_bytes;
     if (report.fits) {
-      add("as-is", {.step = whole_}, {}, std::nullopt, std::move(report));
+      add(std::string(unchanged_step), {.step = whole_}, {}, std::nullopt, std::move(report));
       return std::move(proposals_);
     }
     least_missing_ = least_missing_unchanged_ = Bytes() - report.headroom;
@@ -159,7 +160,7 @@ class PytorchSearch {
         std::ranges::none_of(usual, is_whole) || std::ranges::any_of(usual, moves_too_much);
     if (is_cancelled() || !can_expand || !may_gain) return;
     request_.process.allocator.expandable_segments = tried_.expandable = true;
-    if (try_as_it_is("as-is", {.step = whole_})) return;
+    if (try_as_it_is(std::string(unchanged_step), {.step = whole_})) return;
     search_shares();
     if (usual.empty()) search_parts();
     search_early_updates();

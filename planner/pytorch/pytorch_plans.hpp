@@ -27,6 +27,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "estimator/check/check.hpp"
@@ -35,6 +36,9 @@
 #include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
+
+/// The name of the proposal that does nothing, where everything fits.
+inline constexpr std::string_view unchanged_step = "as-is";
 
 struct PytorchRequest {
   /// Of a step of PyTorch's kernels in one micro-batch; its levers are not looked at. `available`

@@ -48,6 +48,7 @@ TEST_CASE("a plan for PyTorch is shown, and written for stowage.apply") {
                        "the card") != std::string::npos);
   CHECK(shown.out.find("its names are the description's: stowage.apply needs a plan of a recorded "
                        "step (python -m stowage record)") != std::string::npos);
+  CHECK(shown.out.find("\n  stowage validate " + path + " counts it again\n") != std::string::npos);
   const json plan = json::parse(text_of(path));
   CHECK(plan["format"] == "stowage-pytorch-plan");
   CHECK(plan["names"] == "described");
@@ -57,10 +58,10 @@ TEST_CASE("a plan for PyTorch is shown, and written for stowage.apply") {
   CHECK(checked.exit_code == 2);
   CHECK(checked.err.find("'" + path + "' is a plan for PyTorch, not a model's description") !=
         std::string::npos);
-  const Outcome validated = stowage_program({"validate", path});
-  CHECK(validated.exit_code == 2);
+  const Outcome explained = stowage_program({"explain", path, "fc"});
+  CHECK(explained.exit_code == 2);
   CHECK(
-      validated.err.find("'" + path + "' is a plan for PyTorch, and no executor of ours runs it") !=
+      explained.err.find("'" + path + "' is a plan for PyTorch, and no executor of ours runs it") !=
       std::string::npos);
 }
 
@@ -176,6 +177,28 @@ TEST_CASE("what a plan wants of the allocator is said in text, JSON and file") {
     CHECK(plan["environment"] ==
           (expands ? json{{"PYTORCH_ALLOC_CONF", "expandable_segments:True"}} : json::object()));
   }
+}
+
+TEST_CASE("a plan for PyTorch is judged under the allocator's settings of its user") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.yaml");
+  const std::vector<std::string> words =
+      asked({"--gpu-memory", "2500MiB", "--alloc-conf", "expandable_segments:True", "-o", path});
+  const Outcome shown = stowage_program(words);
+  CAPTURE(shown.err);
+  REQUIRE(shown.exit_code == 0);
+  CHECK(shown.out.find("-expandable") == std::string::npos);
+  const json plan = json::parse(text_of(path));
+  CHECK(plan["allocator"] == "expandable_segments:True");
+  CHECK(plan["question"]["settings"]["alloc_conf"] == json{"expandable_segments:True"});
+  CHECK(stowage_program({"validate", path}).exit_code == 0);
+  const Outcome refused = stowage_program(
+      {"plan", "resnet18", "--gpu-memory", "2500MiB", "--alloc-conf", "expandable_segments:True"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "<command line>: error: --alloc-conf is about PyTorch's allocator, and this plan has an "
+        "arena of its own\n  --for pytorch makes a plan that PyTorch carries out, with its "
+        "allocator\n");
 }
 
 TEST_CASE("a plan's file says what it was made of, and its export is sized by that") {

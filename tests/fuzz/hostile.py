@@ -26,6 +26,7 @@ from hostile_files.huggingface import configs, weight_files
 from hostile_files.keras import keras_files
 from hostile_files.mutations import mutations
 from hostile_files.onnx import onnx_files
+from hostile_files.plans import plan_files
 from hostile_files.special import special_files
 
 ADDRESS_SPACE = 2 << 30
@@ -100,6 +101,7 @@ def main() -> int:
         weight_files(),
         onnx_files(),
         keras_files(),
+        plan_files(program),
         special_files(special),
         mutations(options.mutations, options.seed),
     )

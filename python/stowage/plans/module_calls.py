@@ -16,6 +16,7 @@ import torch
 
 from stowage.errors import StowageError
 from stowage.plans.checkpoint import run_checkpointed
+from stowage.plans.no_hooks import are_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ class ModuleCalls:
         forward = self.streamed.around(forward, module)
         if id(module) in self.chunked:
             forward = self.chunked[id(module)][1].around(forward, module)
-        if id(module) not in self.checkpointed or not torch.is_grad_enabled():
+        if id(module) not in self.checkpointed or not torch.is_grad_enabled() or not are_allowed():
             return forward(module, *arguments, **keywords)
         self.offloading.in_region += 1
         try:

@@ -51,7 +51,7 @@ SECTIONS: dict[str, list[tuple[str, float, str]]] = {
         "gpt2", "bert", "roberta", "distilbert", "t5", "opt", "llama", "qwen2")],
     "diffusion": [(f"diffusers:{name}", 0.8, "") for name in (
         "UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel")],
-    "scripts": [(name, 0.8, "") for name in SCRIPTS],
+    "scripts": [(SCRIPTS[0], 0.9, ""), (SCRIPTS[1], 0.8, "")],
     "shares": [("torchvision:resnet50", 0.5, ""), ("timm:convnext_atto", 0.5, ""),
                ("transformers:gpt2", 0.5, ""), ("Trainer:bert", 0.6, ""),
                ("diffusers:UNet2DConditionModel", 0.5, ""), (SCRIPTS[1], 0.5, ""),
@@ -70,6 +70,7 @@ class LibraryModel:
     """A model of a library, in a loop of our own (one_model.py)."""
 
     optimizer: str | None = None  # that the program has to add to the recording
+    batch = BATCH
 
     def __init__(self, name: str) -> None:
         import one_model
@@ -113,6 +114,7 @@ class TrainerModel:
     """A script with transformers' Trainer (trainer_script.py)."""
 
     optimizer = "adamw"
+    batch = 64
 
     def __init__(self, name: str) -> None:
         import trainer_script
@@ -124,7 +126,7 @@ class TrainerModel:
         from stowage.script import record_script
 
         record_script(str(self.module.__file__), None, RecordOptions(),
-                      [self.kind, "--batch", str(BATCH)]).save(path)
+                      [self.kind, "--batch", str(self.batch)]).save(path)
 
     def rehearsed(self, plan: Any) -> Any:
         """Of what Trainer runs in a step: training_step, clipping, the optimizer, zero_grad."""
@@ -133,7 +135,7 @@ class TrainerModel:
         import stowage
 
         def build() -> tuple[Any, Any, Callable[[], Any]]:
-            trainer = self.module.trainer_of(self.kind, folder, BATCH, STEPS)
+            trainer = self.module.trainer_of(self.kind, folder, self.batch, STEPS)
             trainer.current_gradient_accumulation_steps = 1
             optimizer = trainer.create_optimizer()
             batch = next(iter(trainer.get_train_dataloader()))
@@ -164,6 +166,7 @@ class PublicScriptModel:
 
         self.module = public_scripts
         self.script = next(one for one in public_scripts.SCRIPTS if one.name == name)
+        self.batch = self.script.batch
         self.place = public_scripts.copied(self.script, scripts, folder)
         self.repository = pathlib.Path(folder) / "repository"
         public_scripts.write_data(self.place)
@@ -178,8 +181,9 @@ class PublicScriptModel:
         from stowage.script import record_script
 
         script_hooks.begin(script_hooks.RECORD)
-        with self.module.script_place(self.place, self.repository, self.words(BATCH)):
-            record_script(str(self.place), None, RecordOptions(), self.words(BATCH)).save(path)
+        words = self.words(self.batch)
+        with self.module.script_place(self.place, self.repository, words):
+            record_script(str(self.place), None, RecordOptions(), words).save(path)
         self.forget()
 
     def forget(self) -> None:
@@ -201,7 +205,7 @@ class PublicScriptModel:
         import stowage
 
         def build() -> tuple[Any, Any, Callable[[], Any]]:
-            run = self.ran("rehearse", BATCH)
+            run = self.ran("rehearse", self.batch)
             return run.model, run.optimizer, run.first_step
 
         return stowage.rehearse(build, plan)
@@ -267,7 +271,8 @@ def row_of(name: str, share: float, which: str, scripts: str) -> str:
         model = model_of(name, scripts, folder)
         chosen, plan = planned(model, folder, share, which)
         found = model.rehearsed(plan)
-        wanted = plan.micro_batches * plan.offloaded_bytes(BATCH // plan.micro_batches) + plan.update_bytes
+        wanted = plan.update_bytes + plan.micro_batches * plan.offloaded_bytes(
+            model.batch // plan.micro_batches)
         exact = found.bytes_out == found.bytes_back == wanted
         moved = mib(wanted) if exact else f"{found.bytes_out} out, {found.bytes_back} back of {wanted}"
         fell = str(found.fell_back) + (f" ({found.first_reason})" if found.first_reason else "")

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 @dataclasses.dataclass(frozen=True)
 class PublicScript:
     """`edited` is the file with the loop; `first`, `last` and `made` are its lines, from 1. `takes`: the step's tensors; `loss`: what it
-    returns; `model`, `optimizer`: their names at `made`. `words`: the script's own, {batch} the batch."""
+    returns; `model`, `optimizer`: their names at `made`. `words`: the script's own, {batch} the batch; `batch`: that of
+    the plan."""
 
     repository: str
     commit: str
@@ -45,6 +46,7 @@ class PublicScript:
     model: str
     optimizer: str
     words: tuple[str, ...]
+    batch: int
 
     @property
     def name(self) -> str:
@@ -54,12 +56,12 @@ class PublicScript:
 SCRIPTS = (
     PublicScript("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8", "mnist/main.py",
                  "mnist/main.py", 40, 44, 128, "data, target", "loss", "model", "optimizer",
-                 ("--batch-size", "{batch}", "--epochs", "1")),
+                 ("--batch-size", "{batch}", "--epochs", "1"), 256),
     PublicScript("karpathy/minGPT", "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
                  "projects/chargpt/chargpt.py", "mingpt/trainer.py", 93, 99, 65, "x, y", "self.loss",
                  "model", "self.optimizer",
                  ("--model.model_type=gpt-micro", "--trainer.batch_size={batch}",
-                  "--trainer.num_workers=0")),
+                  "--trainer.num_workers=0"), 64),
 )
 
 
@@ -106,7 +108,7 @@ def write_data(place: pathlib.Path) -> None:
         for kind, content in (("images-idx3", images), ("labels-idx1", labels)):
             (raw / f"{name}-{kind}-ubyte").write_bytes(content)
             (raw / f"{name}-{kind}-ubyte.gz").write_bytes(gzip.compress(content))
-    (place.parent / "input.txt").write_text("".join(draw.choices("abcdefghijklGOdm ,!\n", k=20000)))
+    (place.parent / "input.txt").write_text("".join(draw.choices("abcdefghijklmnoGO ,!\n", k=20000)))
 
 
 @contextlib.contextmanager

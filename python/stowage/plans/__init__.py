@@ -10,6 +10,9 @@ out.
     host_pool.py     pinned host memory
     host_updates.py  the optimizer on the CPU
     checkpoint.py    modules that run again in backward
+    region_inputs.py   what they are given in the second run
+    host_random.py     random numbers that are not PyTorch's, drawn again
+    no_hooks.py      where PyTorch allows no hooks
     stream.py        parameters that are on the device while their block runs
     streamed_block.py  such a block, on the host and on the device
     stream_places.py   the blocks that a plan names, in a model

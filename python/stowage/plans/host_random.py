@@ -4,6 +4,7 @@ a module holds in an attribute. torch.utils.checkpoint replays PyTorch's.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import random
 import sys
@@ -13,6 +14,11 @@ import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+# What a module's attributes are nearly always: each run of a region looks at all of them.
+NO_SOURCES = frozenset({bool, int, float, str, tuple, list, dict, set, type(None), torch.Size,
+                        collections.OrderedDict})
 
 
 class HostRandom:
@@ -25,8 +31,10 @@ class HostRandom:
         numpy = sys.modules.get("numpy.random")
         if numpy is not None:
             self.sources.append((numpy.get_state, numpy.set_state))
-        for one in {id(value): value for part in module.modules() for value in vars(part).values()}.values():
-            self.add(one, numpy)
+        for part in module.modules():
+            for value in vars(part).values():
+                if type(value) not in NO_SOURCES:
+                    self.add(value, numpy)
         self.states = [get() for get, _ in self.sources]
 
     def add(self, value: Any, numpy: Any) -> None:

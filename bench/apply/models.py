@@ -4,10 +4,10 @@
     PYTHONPATH=python python bench/apply/models.py [NAME...] [--section S] [--scripts FOLDER] > table.md
 
 Each model is recorded, planned for a card that leaves the allocator a share of what the step reserves,
-rehearsed on the pretended device, and trained for two steps on the CPU with and without the plan. A row is
-printed as it is made; it runs in a process of its own, forked from one that has the libraries. Needs the
-program (STOWAGE_PROGRAM) and a Python with torch, torchvision, timm, transformers and diffusers; a library
-that lacks is named in its rows. --scripts: see public_scripts.py.
+rehearsed on the pretended device, and trained for two steps on the CPU with and without the plan. A row
+is printed as it is made; it runs in a process of its own, forked from one that has the libraries. Needs
+the program (STOWAGE_PROGRAM) and a Python with torch, torchvision, timm, transformers and diffusers.
+--scripts: see public_scripts.py.
 """
 
 from __future__ import annotations

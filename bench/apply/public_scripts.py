@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class PublicScript:
-    """`edited` is the file with the loop; `first`, `last` and `made` are its lines, from 1. `takes`: the step's tensors; `loss`: what it
-    returns; `model`, `optimizer`: their names at `made`. `words`: the script's own, {batch} the batch; `batch`: that of
-    the plan."""
+    """`edited` is the file with the loop; `first`, `last` and `made` are its lines, from 1. `takes`: the
+    step's tensors; `loss`: what it returns; `model`, `optimizer`: their names at `made`. `words`: the
+    script's own, {batch} the batch; `batch`: that of the plan."""
 
     repository: str
     commit: str
@@ -97,8 +97,8 @@ def copied(script: PublicScript, scripts: str, folder: str) -> pathlib.Path:
 
 
 def write_data(place: pathlib.Path) -> None:
-    """Random data where the scripts look for theirs: 256 digits beside the example's folder, a text in its
-    own."""
+    """Random data where the scripts look for theirs: 256 digits beside the example's folder, a text in
+    its own."""
     draw = random.Random(0)
     raw = place.parent.parent / "data/MNIST/raw"
     raw.mkdir(parents=True, exist_ok=True)

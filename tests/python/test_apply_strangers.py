@@ -1,9 +1,10 @@
-"""Loops and modules as others write them: every bit is that of a run without the plan, and what cannot leave
-the device is said once."""
+"""Loops and modules as others write them: every bit is that of a run without the plan, and what cannot
+leave the device is said once."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import random
 import unittest
@@ -156,6 +157,7 @@ class Loops(AppliedCase):
             "a function of the script's": around(lambda h: Doubled.apply(h * 0.1)[0]),
             "written in place": around(lambda h: functional.dropout(functional.relu_(h) * 1, 0.3, True)),
             "conjugates": around(flipped), "overlapping": around(overlapping),
+            "saved before it is drawn": around(lambda h: functional.rrelu(h, training=True)),
             "an empty tensor": around(lambda h: torch.cat([h, h[:, :0] * h[:, :0].tanh()], 1))}
         for name, build in {"norms": normed, "tied": Tied, "its own checkpoints": InRows,
                             **middles}.items():
@@ -300,9 +302,10 @@ class Regions(AppliedCase):
         for way, where in (("argument", " is"), ("keyword", " is"),
                            ("list", ", which a module that runs again in backward got in a list, is")):
             with self.subTest(way):
-                plan = plan_of(Written(way), torch.zeros(4, 8), ("block",))
+                build = functools.partial(Written, way)
+                plan = plan_of(build(), torch.zeros(4, 8), ("block",))
                 with self.assertRaises(RuntimeError) as caught:
-                    self.train(lambda: Written(way), batches(1), usual_step, plan)
+                    self.train(build, batches(1), usual_step, plan)
                 self.assertEqual(str(caught.exception),
                                  f"{start}{where} at version 1; expected version 0 instead.")
 

@@ -246,7 +246,7 @@ HOOKS = ThreadHooks()
 def uncompiled(module: torch.nn.Module) -> torch.nn.Module:
     """What torch.compile was given, where the module is its result."""
     is_result = type(module).__name__ == "OptimizedModule"
-    found: torch.nn.Module = module._orig_mod if is_result else module  # type: ignore[assignment]
+    found: torch.nn.Module = module._orig_mod if is_result else module
     return found
 
 

@@ -2,10 +2,10 @@
 in backward.
 
 What a second run must not change: random numbers are those of the first (checkpoint's
-preserve_rng_state, host_random.py), autocast is as it was, and buffers are written once. The second run gets copies in
-the buffers' places: for one that the first run wrote, the value from before the first run, since the
-result may depend on it (spectral norm); for running statistics, which training does not read, the
-present value.
+preserve_rng_state, host_random.py), autocast is as it was, and buffers are written once. The second run
+gets copies in the buffers' places: for one that the first run wrote, the value from before the first run,
+since the result may depend on it (spectral norm); for running statistics, which training does not read,
+the present value.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class BufferCopies:
         self.places.clear()
 
 
-@torch._disable_dynamo  # a compiled model runs it uncompiled
+@torch._disable_dynamo  # type: ignore[untyped-decorator]  # a compiled model runs it uncompiled
 def run_checkpointed(module: torch.nn.Module, forward: Callable[..., Any], arguments: tuple[Any, ...],
                      keywords: dict[str, Any]) -> Any:
     """The module's forward under torch.utils.checkpoint."""

@@ -1,5 +1,5 @@
-"""Random numbers that are not PyTorch's default generators': Python's, NumPy's, and those of generators that
-a module holds in an attribute. torch.utils.checkpoint replays PyTorch's.
+"""Random numbers that are not of PyTorch's default generators: Python's, NumPy's, and those of generators
+that a module holds in an attribute. torch.utils.checkpoint replays PyTorch's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Steps aside where PyTorch allows no hooks of saved tensors: within torch.func.grad, vjp, jacrev and
-hessian, and where a script says so itself (torch.autograd.graph.disable_saved_tensors_hooks). PyTorch raises
-an error there as long as any hooks are active; so ours are taken off the stack for that long, and what
-is saved within stays on the device.
+hessian, and where a script says so itself (torch.autograd.graph.disable_saved_tensors_hooks). PyTorch
+raises an error there as long as any hooks are active; so ours are taken off the stack for that long, and
+what is saved within stays on the device.
 """
 
 from __future__ import annotations

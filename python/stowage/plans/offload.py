@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether bytes, sizes, strides and an offset are all there is to the tensor, but for being a lazy
-    conjugate or negative: not so for subclasses (DTensor, quantised weights), nested and sparse tensors."""
+    conjugate or negative: not so for subclasses (DTensor, quantised weights), nested and sparse ones."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     return (type(tensor) in (torch.Tensor, torch.nn.Parameter, FakeTensor) and

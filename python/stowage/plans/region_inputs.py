@@ -35,9 +35,9 @@ class RegionInputs:
         for one, version in self.versions:
             if version_of(one) != version:
                 raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace "
-                    f"operation: [{one.type()} {list(one.shape)}], which a module that runs again in "
-                    f"backward got in a list, is at version {version_of(one)}; expected version "
+                    "one of the variables needed for gradient computation has been modified by an "
+                    f"inplace operation: [{one.type()} {list(one.shape)}], which a module that runs again "
+                    f"in backward got in a list, is at version {version_of(one)}; expected version "
                     f"{version} instead.")
 
         def one_of(value: Any) -> Any:

@@ -87,8 +87,8 @@ class SavedHandle:
 
 
 def seen_lazily(tensor: torch.Tensor, conjugate: bool, negative: bool) -> torch.Tensor:
-    """The conjugate, the negative of a tensor, as a view of the same bytes; of one that is such a view, what
-    lies there."""
+    """The conjugate, the negative of a tensor, as a view of the same bytes; of one that is such a view,
+    what lies there."""
     tensor = tensor.conj() if conjugate else tensor
     return torch._neg_view(tensor) if negative else tensor
 
@@ -99,7 +99,8 @@ def all_bytes(tensor: torch.Tensor) -> torch.Tensor | None:
     size, item = tensor.untyped_storage().nbytes(), tensor.element_size()
     if size % item:
         return None
-    return seen_lazily(tensor.detach(), tensor.is_conj(), tensor.is_neg()).as_strided((size // item,), (1,), 0).view(torch.uint8)
+    stored = seen_lazily(tensor.detach(), tensor.is_conj(), tensor.is_neg())
+    return stored.as_strided((size // item,), (1,), 0).view(torch.uint8)
 
 
 class Stash:
@@ -193,7 +194,8 @@ class Stash:
         self.give_back_slot()
         item = handle.dtype.itemsize
         elements = self.bytes[:self.size // item * item].view(handle.dtype)
-        return seen_lazily(elements.as_strided(handle.shape, handle.strides, handle.offset), *handle.is_lazy)
+        stored = elements.as_strided(handle.shape, handle.strides, handle.offset)
+        return seen_lazily(stored, *handle.is_lazy)
 
     def __del__(self) -> None:
         # Memory is not let go before the compute stream has waited for the copy that writes it.

@@ -1,8 +1,8 @@
 """Data loaders run for real: they draw seeds, shuffle and read files, and what they yield has values.
 
-Where a batch meets a fake tensor or goes to the device it becomes fake. A data set that was made while the
-device is pretended holds fake tensors, and may ask one for NumPy's array (torchvision's MNIST): it is of
-zeros.
+Where a batch meets a fake tensor or goes to the device it becomes fake. A data set that was made while
+the device is pretended holds fake tensors, and may ask one for NumPy's array (torchvision's MNIST): it is
+of zeros.
 """
 
 from __future__ import annotations

@@ -54,4 +54,15 @@ TEST_CASE("nothing is let go before the script lets it go") {
   CHECK(release_of(NodeId{4}) == std::nullopt);  // until backward: it would free nothing
 }
 
+TEST_CASE("what a kernel writes to after it was saved stays") {
+  Plan plan = plan_of_recorded_step();
+  const std::vector<SavedMoment> moments{moment("fc1#0", hand_made::y1, 0, NodeId{}),
+                                         moment("fc2#0", hand_made::y2, 1, NodeId{})};
+  REQUIRE(offload_decisions(plan, moments).size() == 1);
+  StepGraph graph = *plan.step.graph;
+  graph.nodes[1].writes.push_back({.storage = StorageId{hand_made::y1}});
+  plan.step.graph = std::make_shared<const StepGraph>(std::move(graph));
+  CHECK(offload_decisions(plan, moments).empty());
+}
+
 }  // namespace stowage

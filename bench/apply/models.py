@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 SCRIPTS = ("pytorch/examples:mnist/main.py", "karpathy/minGPT:projects/chargpt/chargpt.py")
 # {section: (name, share of what the step reserves, which plan; "": the chosen one)}
 SECTIONS: dict[str, list[tuple[str, float, str]]] = {
-    "torchvision": [(f"torchvision:{name}", 0.8, "") for name in (
+    "torchvision": [(f"torchvision:{name}", 0.7, "") for name in (
         "resnet18", "resnet50", "vgg11_bn", "densenet121", "mobilenet_v2", "efficientnet_b0",
         "convnext_tiny", "swin_t", "vit_b_16", "regnet_y_400mf")],
-    "timm": [(f"timm:{name}", 0.8, "") for name in (
+    "timm": [(f"timm:{name}", 0.7, "") for name in (
         "convnext_atto", "deit_tiny_patch16_224", "resnetv2_50", "efficientnetv2_rw_t", "mixer_b16_224",
         "regnety_002", "repvgg_a0", "dpn48b", "poolformer_s12", "levit_128s")],
     "transformers with Trainer": [(f"Trainer:{name}", 0.8, "") for name in (

@@ -36,8 +36,8 @@ class RegionInputs:
             if version_of(one) != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an "
-                    f"inplace operation: [{one.type()} {list(one.shape)}], which a module that runs again "
-                    f"in backward got in a list, is at version {version_of(one)}; expected version "
+                    f"inplace operation: [{one.type()} {list(one.shape)}], which a module that runs "
+                    f"again in backward got in a list, is at version {version_of(one)}; expected version "
                     f"{version} instead.")
 
         def one_of(value: Any) -> Any:

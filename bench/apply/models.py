@@ -51,7 +51,7 @@ SECTIONS: dict[str, list[tuple[str, float, str]]] = {
         "gpt2", "bert", "roberta", "distilbert", "t5", "opt", "llama", "qwen2")],
     "diffusion": [(f"diffusers:{name}", 0.8, "") for name in (
         "UNet2DModel", "UNet2DConditionModel", "DiTTransformer2DModel")],
-    "scripts": [(SCRIPTS[0], 0.9, ""), (SCRIPTS[1], 0.8, "")],
+    "scripts": [(SCRIPTS[0], 0.85, ""), (SCRIPTS[1], 0.8, "")],
     "shares": [("torchvision:resnet50", 0.5, ""), ("timm:convnext_atto", 0.5, ""),
                ("transformers:gpt2", 0.5, ""), ("Trainer:bert", 0.6, ""),
                ("diffusers:UNet2DConditionModel", 0.5, ""), (SCRIPTS[1], 0.5, ""),

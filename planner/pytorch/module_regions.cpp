@@ -56,6 +56,7 @@ class Blocks {
 
   void add(std::size_t n, const KernelNode& node) {
     leave_out_written(node);
+    for (const TensorView& view : node.writes) last_written_[view.storage] = NodeId::of(n);
     const std::string_view name = numbered_module(graph().layer(node.op));
     if (name.empty()) {
       open_ = nullptr;
@@ -90,6 +91,14 @@ class Blocks {
     }
   }
 
+  /// A second run ends where its last tensor is saved, before a kernel would write to it (RReLU's
+  /// noise). Running statistics are copies then.
+  [[nodiscard]] bool is_written_after(const SavedTensor& saved) const {
+    const auto found = last_written_.find(saved.storage);
+    return saved.call && !persists(saved.storage) && found != last_written_.end() &&
+           found->second > saved.call->packed_after;
+  }
+
   [[nodiscard]] bool persists(StorageId id) const {
     return graph().storage(id).persistence == Persistence::persistent;
   }
@@ -108,6 +117,7 @@ class Blocks {
     ModuleRegion result{.module = block.module, .seconds = block.seconds};
     std::set<StorageId> counted;
     for (const SavedTensor& saved : graph().saved) {
+      if (block.operators.contains(saved.op) && is_written_after(saved)) return std::nullopt;
       if (!block.operators.contains(saved.op) || !block.made.contains(saved.storage)) continue;
       if (!persists(saved.storage) && counted.insert(saved.storage).second)
         result.saved += step_.bytes(saved.storage);
@@ -121,6 +131,7 @@ class Blocks {
   const Rates& rates_;
   std::vector<Block> blocks_;
   std::map<std::string, std::size_t> by_name_;
+  std::map<StorageId, NodeId> last_written_;  ///< in forward
   std::map<StorageId, std::set<std::ptrdiff_t>>
       given_;  ///< blocks that read it and did not make it
   Block* open_ = nullptr;

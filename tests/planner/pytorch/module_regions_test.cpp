@@ -24,6 +24,13 @@ KernelNode& first_kernel_of(StepGraph& graph, const std::string& module) {
   });
 }
 
+StepGraph resnet() {
+  const ChosenStep chosen{.lowering = {.kernels = KernelSet::pytorch, .mode = Mode::train}};
+  return *make_document(testing::shipped("resnet18"), chosen, Runtime::pytorch, {}, step_alone)
+              .value()
+              .graph;
+}
+
 std::vector<std::string> regions_of(const StepGraph& graph) {
   const auto workspaces = rule_workspace_source(8.6);
   const auto step = size_step(std::make_shared<const StepGraph>(graph), 8, *workspaces);
@@ -38,16 +45,26 @@ std::vector<std::string> regions_of(const StepGraph& graph) {
 }  // namespace
 
 TEST_CASE("a module whose input a later kernel of forward writes to does not run again") {
-  const ChosenStep chosen{.lowering = {.kernels = KernelSet::pytorch, .mode = Mode::train}};
-  StepGraph graph =
-      *make_document(testing::shipped("resnet18"), chosen, Runtime::pytorch, {}, step_alone)
-           .value()
-           .graph;
+  StepGraph graph = resnet();
   std::vector<std::string> names = regions_of(graph);
   REQUIRE(std::ranges::count(names, "layer2.0") == 1);
   const TensorView given = first_kernel_of(graph, "layer2.0").reads.front();
   first_kernel_of(graph, "layer2.1").writes.push_back(given);
   std::erase(names, "layer2.0");
+  CHECK(regions_of(graph) == names);
+}
+
+TEST_CASE("a module that saves a tensor before its kernel writes to it does not run again") {
+  StepGraph graph = resnet();
+  std::vector<std::string> names = regions_of(graph);
+  const auto saved = std::ranges::find_if(graph.saved, [&](const SavedTensor& one) {
+    const bool persists = graph.storage(one.storage).persistence == Persistence::persistent;
+    return !persists && graph.layer(one.op).starts_with("layer3.1.bn");
+  });
+  REQUIRE(saved != graph.saved.end());
+  saved->call = SavedCall{
+      .key = "layer3.1#0", .view = {.storage = saved->storage}, .packed_after = NodeId{0}};
+  std::erase(names, "layer3.1");
   CHECK(regions_of(graph) == names);
 }
 

@@ -70,6 +70,8 @@ class Checkpointing {
   void read_copies();
   void let_go_of_copies(KernelNode& node, const Region& region) const;
   void hold_what_enters();
+  void find_what_script_keeps();
+  void hold_what_script_keeps();
   void forget_saved();
   void save_input(const Region& region, StorageId entering);
   void set_unpacking();
@@ -84,6 +86,7 @@ class Checkpointing {
   std::vector<Region> regions_;
   std::vector<int> region_of_;  // by OperatorId; -1: none
   std::set<std::pair<OperatorId, StorageId>> saved_;
+  std::set<std::pair<NodeId, StorageId>> kept_by_script_;  // what regions save, until that node
   std::set<StorageId> dead_;     // what regions save whose gradient nobody asks for
   std::vector<Storage> copies_;  // to follow end_storage_; no variable of the script has them
   std::string ending_;           // of the names of nodes and storages of second runs
@@ -353,6 +356,28 @@ void Checkpointing::set_unpacking() {
   }
 }
 
+// A script may hold what a region saves until backward has begun: a cache of keys and values in the
+// model's output. Precondition: the list of saved tensors is not changed yet.
+void Checkpointing::find_what_script_keeps() {
+  if (!frees_by_reference_) return;
+  for (const SavedTensor& saved : step_.saved) {
+    const Region* const region = region_of(saved.op);
+    if (region == nullptr || !region->before || !saved.call || is_persistent(saved.storage))
+      continue;
+    const NodeId until = saved.call->held_until;
+    if (until.valid() && !runs_forward(step_.node(until)))
+      kept_by_script_.emplace(until, saved.storage);
+  }
+}
+
+// Precondition: backward's reads are those of the copies.
+void Checkpointing::hold_what_script_keeps() {
+  for (const auto& [until, storage] : kept_by_script_) {
+    std::vector<StorageId>& holds = step_.nodes[until.index()].holds;
+    if (std::ranges::find(holds, storage) == holds.end()) holds.push_back(storage);
+  }
+}
+
 void Checkpointing::forget_saved() {
   std::erase_if(step_.saved, [&](const SavedTensor& saved) {
     const Region* const region = region_of(saved.op);
@@ -469,9 +494,11 @@ StepGraph Checkpointing::run() && {
   }
   find_dead_ends();
   hold_what_enters();
+  find_what_script_keeps();
   forget_saved();
   move_storages();
   read_copies();
+  hold_what_script_keeps();
   put_together();
   let_dead_ends_go();
   return std::move(step_);

@@ -1,5 +1,7 @@
 #include "estimator/step/saved_storages.hpp"
 
+#include <algorithm>
+
 namespace stowage {
 
 std::vector<bool> kept_by_autograd(const StepGraph& step) {
@@ -25,6 +27,13 @@ std::vector<bool> kept_by_autograd(const StepGraph& step) {
   }
   for (const ScriptVariable& variable : step.micro_batch.variables) {
     kept[variable.storage.index()] = false;
+  }
+  // Of a recorded step of several passes (a GAN's, one that accumulates), no call of a hook is
+  // known for what the later ones save.
+  const auto has_call = [](const SavedTensor& saved) { return saved.call.has_value(); };
+  if (std::ranges::any_of(step.saved, has_call)) {
+    for (const SavedTensor& saved : step.saved)
+      if (!saved.call) kept[saved.storage.index()] = false;
   }
   return kept;
 }

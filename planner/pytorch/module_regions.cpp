@@ -55,6 +55,8 @@ class Blocks {
   [[nodiscard]] const StepGraph& graph() const { return *step_.graph; }
 
   void add(std::size_t n, const KernelNode& node) {
+    leave_out_written(node);
+    for (const TensorView& view : node.writes) last_written_[view.storage] = NodeId::of(n);
     const std::string_view name = numbered_module(graph().layer(node.op));
     if (name.empty()) {
       open_ = nullptr;
@@ -65,13 +67,40 @@ class Blocks {
     block.last = n;
     block.operators.insert(node.op);
     block.seconds += gpu_seconds(rates_, step_, NodeId::of(n));
+    for (const TensorView& view : node.reads) {
+      if (!persists(view.storage) && !block.made.contains(view.storage))
+        given_[view.storage].insert(&block - blocks_.data());
+    }
     for (const TensorView& view : node.writes) {
       const bool reads =
           std::ranges::find(node.reads, view.storage, &TensorView::storage) != node.reads.end();
-      const bool persists = graph().storage(view.storage).persistence == Persistence::persistent;
-      if (!persists && reads && !block.made.contains(view.storage)) block.can_run_again = false;
+      if (!persists(view.storage) && reads && !block.made.contains(view.storage))
+        block.can_run_again = false;
       block.made.insert(view.storage);
     }
+  }
+
+  /// A second run would read what the node writes: blocks that were given it are left out.
+  void leave_out_written(const KernelNode& node) {
+    for (const TensorView& view : node.writes) {
+      const auto found = given_.find(view.storage);
+      if (found == given_.end()) continue;
+      for (const std::ptrdiff_t block : found->second)
+        blocks_[static_cast<std::size_t>(block)].can_run_again = false;
+      given_.erase(found);
+    }
+  }
+
+  /// A second run ends where its last tensor is saved, before a kernel would write to it (RReLU's
+  /// noise). Running statistics are copies then.
+  [[nodiscard]] bool is_written_after(const SavedTensor& saved) const {
+    const auto found = last_written_.find(saved.storage);
+    return saved.call && !persists(saved.storage) && found != last_written_.end() &&
+           found->second > saved.call->packed_after;
+  }
+
+  [[nodiscard]] bool persists(StorageId id) const {
+    return graph().storage(id).persistence == Persistence::persistent;
   }
 
   void begin(std::string_view name, std::size_t n) {
@@ -88,9 +117,9 @@ class Blocks {
     ModuleRegion result{.module = block.module, .seconds = block.seconds};
     std::set<StorageId> counted;
     for (const SavedTensor& saved : graph().saved) {
+      if (block.operators.contains(saved.op) && is_written_after(saved)) return std::nullopt;
       if (!block.operators.contains(saved.op) || !block.made.contains(saved.storage)) continue;
-      const bool persists = graph().storage(saved.storage).persistence == Persistence::persistent;
-      if (!persists && counted.insert(saved.storage).second)
+      if (!persists(saved.storage) && counted.insert(saved.storage).second)
         result.saved += step_.bytes(saved.storage);
     }
     if (result.saved == Bytes()) return std::nullopt;
@@ -102,6 +131,9 @@ class Blocks {
   const Rates& rates_;
   std::vector<Block> blocks_;
   std::map<std::string, std::size_t> by_name_;
+  std::map<StorageId, NodeId> last_written_;  ///< in forward
+  std::map<StorageId, std::set<std::ptrdiff_t>>
+      given_;  ///< blocks that read it and did not make it
   Block* open_ = nullptr;
 };
 

@@ -32,7 +32,10 @@ std::string_view last_part(std::string_view path) { return path.substr(path.rfin
 
 ModuleTree::ModuleTree(const SizedStep& step, const Rates& rates,
                        const std::vector<RecordedModule>& modules)
-    : step_(step), made_(step.graph->storages.size(), -1) {
+    : step_(step),
+      made_(step.graph->storages.size(), -1),
+      last_written_(step.graph->storages.size(), -1),
+      saves_written_(step.graph->nodes.size(), false) {
   const StepGraph& graph = *step.graph;
   seconds_before_.push_back(0);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -46,6 +49,7 @@ ModuleTree::ModuleTree(const SizedStep& step, const Rates& rates,
           std::ranges::find(node.reads, view.storage, &TensorView::storage) != node.reads.end();
       if (is_forward && !persists && reads) oldest = std::min(oldest, made);
       if (made < 0 && is_forward) made = static_cast<std::int32_t>(n);
+      if (is_forward) last_written_[view.storage.index()] = static_cast<std::int32_t>(n);
     }
     overwritten_.push_back(oldest);
     seconds_before_.push_back(seconds_before_.back() +
@@ -134,6 +138,13 @@ void ModuleTree::find_saved() {
   std::map<StorageId, std::int32_t> saver;
   for (const SavedTensor& saved : graph.saved) {
     is_saved_[saved.storage.index()] = true;
+    const bool persists = graph.storage(saved.storage).persistence == Persistence::persistent;
+    const std::int32_t written = last_written_[saved.storage.index()];
+    if (saved.call && !persists && saved.op.valid() && last_of[saved.op.index()] >= 0) {
+      const NodeId packed = saved.call->packed_after;
+      const bool is_later = written >= 0 && (!packed.valid() || NodeId::of(written) > packed);
+      if (is_later) saves_written_[static_cast<std::size_t>(last_of[saved.op.index()])] = true;
+    }
     if (!is_kept[saved.storage.index()]) continue;
     std::int32_t& last = saver.try_emplace(saved.storage, -1).first->second;
     last = std::max(last, saved.op.valid() ? last_of[saved.op.index()] : nothing_overwritten);
@@ -170,8 +181,17 @@ std::vector<StorageId> ModuleTree::inputs(const NodeRange& range) const {
 }
 
 bool ModuleTree::can_run_again(const NodeRange& range) const {
-  return std::all_of(overwritten_.begin() + range.first, overwritten_.begin() + range.last + 1,
-                     [&](std::int32_t made) { return made >= range.first; });
+  for (std::int32_t n = range.first; n <= range.last; ++n) {
+    if (overwritten_[static_cast<std::size_t>(n)] < range.first) return false;
+    if (saves_written_[static_cast<std::size_t>(n)]) return false;
+    for (const TensorView& view : step_.graph->nodes[static_cast<std::size_t>(n)].reads) {
+      const bool persists =
+          step_.graph->storage(view.storage).persistence == Persistence::persistent;
+      const bool is_given = made_[view.storage.index()] < range.first;
+      if (!persists && is_given && last_written_[view.storage.index()] >= range.first) return false;
+    }
+  }
+  return true;
 }
 
 double ModuleTree::seconds(const NodeRange& range) const {

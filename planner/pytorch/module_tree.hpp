@@ -40,7 +40,9 @@ class ModuleTree {
   [[nodiscard]] Bytes inside(const NodeRange& range) const;
   /// What it reads, did not make, and is kept for its second run alone, by StorageId.
   [[nodiscard]] std::vector<StorageId> inputs(const NodeRange& range) const;
-  /// Whether it writes to nothing that it is given.
+  /// Whether a second run finds what the first one found, and ends where the first one's last
+  /// tensor was saved: forward writes to nothing that it is given, from its first kernel on, and to
+  /// nothing that it saves, afterwards.
   [[nodiscard]] bool can_run_again(const NodeRange& range) const;
   [[nodiscard]] double seconds(const NodeRange& range) const;
   [[nodiscard]] std::vector<OperatorId> operators(const NodeRange& range) const;
@@ -62,11 +64,13 @@ class ModuleTree {
   const SizedStep& step_;
   std::vector<TreeModule> modules_;
   std::vector<std::size_t> roots_;
-  std::vector<std::int32_t> made_;         // by storage: the first forward node that writes it
-  std::vector<bool> is_saved_;             // by storage
-  std::vector<SavedStorage> by_maker_;     // ascending
-  std::vector<std::int32_t> overwritten_;  // by node: the oldest maker of what it writes in place
-  std::vector<double> seconds_before_;     // by node, and one past the last
+  std::vector<std::int32_t> made_;          // by storage: the first forward node that writes it
+  std::vector<bool> is_saved_;              // by storage
+  std::vector<SavedStorage> by_maker_;      // ascending
+  std::vector<std::int32_t> overwritten_;   // by node: the oldest maker of what it writes in place
+  std::vector<std::int32_t> last_written_;  // by storage: by a forward node; -1: by none
+  std::vector<bool> saves_written_;     // by node: its operator saves what is written to afterwards
+  std::vector<double> seconds_before_;  // by node, and one past the last
   Bytes saved_;
 };
 

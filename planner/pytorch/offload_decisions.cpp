@@ -35,9 +35,14 @@ std::map<StorageId, Swap> swaps_of(const Plan& plan) {
 class Decisions {
  public:
   Decisions(const Plan& plan, const std::vector<SavedMoment>& moments)
-      : graph_(*plan.step.graph), moments_(moments), last_forward_(graph_.storages.size()) {
+      : graph_(*plan.step.graph),
+        moments_(moments),
+        last_forward_(graph_.storages.size()),
+        last_written_(graph_.storages.size()) {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const KernelNode& node = graph_.nodes[n];
+      for (const TensorView& view : node.writes)
+        last_written_[view.storage.index()] = NodeId::of(n);
       if (node.phase != Phase::forward && node.phase != Phase::loss) continue;
       for (const auto* views : {&node.reads, &node.writes}) {
         for (const TensorView& view : *views) last_forward_[view.storage.index()] = NodeId::of(n);
@@ -64,6 +69,8 @@ class Decisions {
       if (!needed.valid() || moment.unpacked_before < needed) needed = moment.unpacked_before;
     }
     if (!needed.valid() || !moments_[start].packed_after.valid()) return std::nullopt;
+    // A copy would be of an earlier value: RReLU saves its noise before its kernel draws it.
+    if (last_written_[storage.index()] > moments_[start].packed_after) return std::nullopt;
     // What the script holds until backward, PyTorch cannot be made to let go.
     if (held >= first_unpack()) return std::nullopt;
     decision.storage.bytes = graph_.storage(storage).bytes;
@@ -118,7 +125,8 @@ class Decisions {
 
   const StepGraph& graph_;
   const std::vector<SavedMoment>& moments_;
-  std::vector<NodeId> last_forward_;                   // by storage: the last node that touches it
+  std::vector<NodeId> last_forward_;  // by storage: the last node of forward that touches it
+  std::vector<NodeId> last_written_;  // by storage: the last node that writes to it
   std::map<StorageId, std::vector<std::size_t>> own_;  // moments, in the order of saving
   std::vector<std::size_t> unpacks_;                   // moments, in the order of asking
 };

@@ -54,11 +54,12 @@ class Moments {
   explicit Moments(const StepGraph& step) : step_(step), nodes_(nodes_by_operator(step)) {}
 
   std::vector<SavedMoment> run() && {
+    const bool is_recorded = has_recorded_keys(step_);
     for (const SavedTensor& saved : step_.saved) {
       if (saved.call) {
         moments_.push_back({saved.call->key, saved.call->view, saved.call->packed_after,
                             saved.call->unpacked_before, saved.call->held_until});
-      } else if (saved.op.valid() && is_call_of_hook(saved.role)) {
+      } else if (!is_recorded && saved.op.valid() && is_call_of_hook(saved.role)) {
         add_lowered(saved);
       }
     }
@@ -87,7 +88,7 @@ class Moments {
 std::vector<SavedMoment> saved_moments(const StepGraph& step) { return Moments(step).run(); }
 
 bool has_recorded_keys(const StepGraph& step) {
-  return std::ranges::all_of(step.saved,
+  return std::ranges::any_of(step.saved,
                              [](const SavedTensor& saved) { return saved.call.has_value(); });
 }
 

@@ -19,12 +19,13 @@ struct SavedMoment {
   NodeId held_until = {};  ///< the script holds it too until this node has run; none: not known
 };
 
-/// Of one micro-batch, in the order of saving. A lowered step has no calls of its own: a tensor
-/// counts as saved when its operator's last forward kernel has run, and as asked for before the
-/// first backward kernel. O(nodes + saved * log saved).
+/// Of one micro-batch, in the order of saving; of a recorded step of several passes, of the first.
+/// A lowered step has no calls of its own: a tensor counts as saved when its operator's last
+/// forward kernel has run, and as asked for before the first backward kernel. O(nodes + saved * log
+/// saved).
 [[nodiscard]] std::vector<SavedMoment> saved_moments(const StepGraph& step);
 
-/// Whether all tensors that the step saves have a recorded program's keys.
+/// Whether the tensors that the step saves, in its first pass, have a recorded program's keys.
 [[nodiscard]] bool has_recorded_keys(const StepGraph& step);
 
 }  // namespace stowage

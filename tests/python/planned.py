@@ -82,7 +82,7 @@ class Planner:
             constant, slope = size if isinstance(size, list) else (size, 0)
             rows = [row for row in self.rows if row[1] == storage]
             first_use = min((row[6] for row in rows if row[6] >= 0), default=-1)
-            written = self.is_written_again(storage, max(row[5] for row in rows) + 1)
+            written = self.is_written_again(storage, max(row[5] for row in rows))
             if (persistence == "transient" and constant + slope * self.document["batch"] >= least and
                     first_use >= 0 and not written and all(row[6] >= 0 for row in rows)):
                 found.append(storage)

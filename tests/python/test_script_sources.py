@@ -57,6 +57,30 @@ OPTIONS = """
     if __name__ == "__main__":
         step(torch.nn.Linear(4, 4).cuda(), torch.zeros(options.epochs, 4).cuda())
 """
+DATA = """
+    import numpy, torch, stowage
+
+    class Digits(torch.utils.data.Dataset):
+        def __init__(self):
+            self.data = torch.from_numpy(numpy.ones((12, 8, 8), dtype=numpy.uint8))
+
+        def __len__(self):
+            return len(self.data)
+
+        def __getitem__(self, index):
+            digit = self.data[index].numpy()
+            assert digit.dtype == numpy.uint8 and digit.shape == (8, 8)
+            return torch.from_numpy(numpy.asarray(self.data[index]) + digit).float().flatten()
+
+    net = torch.nn.Linear(64, 4).cuda()
+
+    @stowage.step
+    def step(x):
+        net(x).sum().backward()
+
+    for x in torch.utils.data.DataLoader(Digits(), batch_size=4, num_workers={workers}):
+        step(x.cuda())
+"""
 TRUNCATED = """
     import torch, stowage
 
@@ -220,6 +244,17 @@ class Initialised(CommandCase):
     def test_normal_weights_within_bounds_are_not_drawn(self) -> None:
         document, _ = self.recorded("train.py")
         self.assertEqual(document["batch"], 8)
+
+
+class DataSets(CommandCase):
+    files = {"train.py": DATA.format(workers=0), "workers.py": DATA.format(workers=1)}
+
+    def test_one_that_was_made_on_the_pretended_device_has_arrays_of_zeros(self) -> None:
+        for file in self.files:
+            with self.subTest(file):
+                document, _ = self.recorded(file)
+                self.assertEqual((document["batch"], rows(document, "input")),
+                                 (4, [("input", [0, 256])]))
 
 
 class Options(CommandCase):

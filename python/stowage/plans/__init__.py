@@ -11,7 +11,10 @@ out.
     host_updates.py  the optimizer on the CPU
     checkpoint.py    a run under torch.utils.checkpoint
     region_names.py  the names of what runs again in backward
+    region_inputs.py what that is given in the second run
     regions.py       what runs again: modules, and rows of an nn.Sequential
+    host_random.py   random numbers that are not PyTorch's, drawn again
+    no_hooks.py      where PyTorch allows no hooks
     stream.py        parameters that are on the device while their block runs
     streamed_block.py  such a block, on the host and on the device
     stream_places.py   the blocks that a plan names, in a model

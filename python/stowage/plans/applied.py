@@ -18,6 +18,7 @@ from stowage.plans.allocator import warn_of_settings
 from stowage.plans.chunks import ChunkedCalls
 from stowage.plans.events import Events
 from stowage.plans.module_calls import ModuleCalls, check_callable
+from stowage.plans.no_hooks import stepping_aside
 from stowage.plans.offload import Offloading
 from stowage.plans.plan_file import Plan, PlanLike, read_plan
 from stowage.plans.region_names import region_of
@@ -31,7 +32,7 @@ from stowage.shown import printable_line
 from stowage.trace.modules import ModuleStack, runs_in_sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Models: TypeAlias = "torch.nn.Module | dict[str, torch.nn.Module]"
 Optimizers: TypeAlias = "torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None"
@@ -51,7 +52,7 @@ class Applied:
         self.events = Events()
         self.offloading = Offloading(plan, lambda: self.modules.path, self.device_type, self.own_tensors,
                                      self.events)
-        by_path = {self.modules.names[id(part)]: part for root in roots.values()
+        by_path = {self.modules.names[id(part)]: uncompiled(part) for root in roots.values()
                    for part in root.modules()}
         check_plan(plan, by_path)
         self.streamed = self.streaming(by_path, device)
@@ -67,6 +68,7 @@ class Applied:
             stack.callback(self.streamed.end)
             stack.enter_context(self.modules.watched())
             stack.enter_context(self.calls.watched())
+            stack.enter_context(stepping_aside(HOOKS))
             self.updates = UpdatePlaces(plan, roots, optimizers, self.events,
                                         self.offloading.note_fallback)
             stack.enter_context(self.updates.at_work())
@@ -207,6 +209,19 @@ class ThreadHooks(threading.local):
         for pair in reversed(above):
             torch._C._autograd._push_saved_tensors_default_hooks(*pair)
 
+    @contextlib.contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Our pairs that lie on top of autograd's stack are off it within."""
+        taken = 0
+        while self.is_ours(torch._C._autograd._top_saved_tensors_default_hooks(True)):
+            torch._C._autograd._pop_saved_tensors_default_hooks()
+            taken += 1
+        try:
+            yield
+        finally:
+            for _ in range(min(taken, len(self.levels))):  # a plan may have ended within
+                torch._C._autograd._push_saved_tensors_default_hooks(*self.pair)
+
     def chosen(self) -> Applied:
         """The one to which a tensor belongs that is saved now."""
         for applied in reversed(self.applied):
@@ -229,6 +244,13 @@ class ThreadHooks(threading.local):
 
 
 HOOKS = ThreadHooks()
+
+
+def uncompiled(module: torch.nn.Module) -> torch.nn.Module:
+    """What torch.compile was given, where the module is its result."""
+    is_result = type(module).__name__ == "OptimizedModule"
+    found: torch.nn.Module = module._orig_mod if is_result else module
+    return found
 
 
 def check_plan(plan: Plan, by_path: dict[str, torch.nn.Module]) -> None:

@@ -2,10 +2,10 @@
 inside runs again in backward.
 
 What a second run must not change: random numbers are those of the first (checkpoint's
-preserve_rng_state), autocast is as it was, and buffers are written once. The second run gets copies in
-the buffers' places: for one that the first run wrote, the value from before the first run, since the
-result may depend on it (spectral norm); for running statistics, which training does not read, the
-present value.
+preserve_rng_state, host_random.py), autocast is as it was, and buffers are written once. The second run
+gets copies in the buffers' places: for one that the first run wrote, the value from before the first run,
+since the result may depend on it (spectral norm); for running statistics, which training does not read,
+the present value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from stowage.plans.host_random import HostRandom
+from stowage.plans.region_inputs import taken_apart
 from stowage.plans.stash import version_of
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Buffers:
         # Copies from before the first run, by the buffer's id; later those of written ones alone.
         self.before = {id(buffer): (buffer.detach().clone(), version_of(buffer))
                        for part, _, buffer in self.tables if not isinstance(part, STATISTICS)}
+        self.random = HostRandom(modules)
 
     def first_run_ended(self) -> None:
         self.before = {id(buffer): self.before[id(buffer)] for _, _, buffer in self.tables
@@ -63,8 +66,10 @@ class BufferCopies:
     def __init__(self, buffers: Buffers) -> None:
         self.buffers = buffers
         self.places: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
+        self.stack = contextlib.ExitStack()
 
     def __enter__(self) -> None:
+        self.stack.enter_context(self.buffers.random.replayed())
         found = self.buffers.replacements()
         for part, name, _ in self.buffers.tables:
             present = part._buffers.get(name)
@@ -73,16 +78,24 @@ class BufferCopies:
                 part._buffers[name] = found[id(present)]
 
     def __exit__(self, *_: object) -> None:
+        self.stack.close()
         for part, name, present in self.places:
             part._buffers[name] = present
         self.places.clear()
 
 
+@torch._disable_dynamo  # type: ignore[untyped-decorator]  # a compiled model runs it uncompiled
 def run_checkpointed(modules: Sequence[torch.nn.Module], forward: Callable[..., Any],
-                     inputs: tuple[Any, ...]) -> Any:
-    """`forward(*inputs)`, which runs these modules, under torch.utils.checkpoint."""
+                     arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """`forward(*arguments, **keywords)`, which runs these modules, under torch.utils.checkpoint."""
     buffers = Buffers(modules)
-    result = checkpoint(forward, *inputs, use_reentrant=False, preserve_rng_state=True,
+    inputs, tensors = taken_apart(arguments, keywords)
+
+    def run(*again: torch.Tensor) -> Any:
+        given, named = inputs.given(again)
+        return forward(*given, **named)
+
+    result = checkpoint(run, *tensors, use_reentrant=False, preserve_rng_state=True,
                         context_fn=lambda: (contextlib.nullcontext(), buffers.copies()))
     buffers.first_run_ended()
     return result

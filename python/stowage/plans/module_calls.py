@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stowage.errors import StowageError
+from stowage.plans.no_hooks import are_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ class ModuleCalls:
         if not is_ours or self.offloading.is_off:
             return forward(module, *arguments, **keywords)
         # A second run brings the parameters again: it is the streamed forward that is checkpointed.
-        runs_again = torch.is_grad_enabled()
+        runs_again = torch.is_grad_enabled() and are_allowed()
         if runs_again:
             forward = self.regions.inside(module, forward)
         forward = self.streamed.around(forward, module)

@@ -40,13 +40,12 @@ if TYPE_CHECKING:
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether bytes, sizes, strides and an offset are all there is to the tensor: not so for subclasses
-    (DTensor, quantised weights), nested and sparse tensors, and lazy conjugates."""
+    """Whether bytes, sizes, strides and an offset are all there is to the tensor, but for being a lazy
+    conjugate or negative: not so for subclasses (DTensor, quantised weights), nested and sparse ones."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     return (type(tensor) in (torch.Tensor, torch.nn.Parameter, FakeTensor) and
-            tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized and
-            not tensor.is_conj() and not tensor.is_neg())
+            tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized)
 
 
 class Pass:

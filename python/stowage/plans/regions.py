@@ -41,8 +41,7 @@ class Regions:
             return forward
 
         def checkpointed(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            given, run = with_keywords(functools.partial(forward, module), arguments, keywords)
-            return self.run(region, [module], run, given)
+            return self.run(region, [module], functools.partial(forward, module), arguments, keywords)
 
         return checkpointed
 
@@ -51,35 +50,14 @@ class Regions:
         for first, end, region in self.rows[id(module)]:
             value = in_sequence(children[place:first], value)
             value = self.run(region, children[first:end],
-                             functools.partial(in_sequence, children[first:end]), (value,))
+                             functools.partial(in_sequence, children[first:end]), (value,), {})
             place = end
         return in_sequence(children[place:], value)
 
     def run(self, region: Region, parts: Sequence[torch.nn.Module], forward: Callable[..., Any],
-            inputs: tuple[Any, ...]) -> Any:
-        return self.within(region.name, inputs, lambda: run_checkpointed(parts, forward, inputs))
-
-
-def with_keywords(forward: Callable[..., Any], arguments: tuple[Any, ...],
-                  keywords: dict[str, Any]) -> tuple[tuple[Any, ...], Callable[..., Any]]:
-    """(the arguments with the keywords' tensors behind them, the forward of these). What a checkpoint is
-    given by keyword it holds itself: an inner region's would be kept beside the outer one's inputs."""
-    moved = {name: value for name, value in keywords.items() if isinstance(value, torch.Tensor) or (
-        type(value) is tuple and value and all(isinstance(one, torch.Tensor) for one in value))}
-    tensors = [one for value in moved.values() for one in (value if type(value) is tuple else (value,))]
-    count = len(arguments)
-
-    def run(*given: Any) -> Any:
-        behind = iter(given[count:])
-        again = {name: tuple(next(behind) for _ in value) if type(value) is tuple else next(behind)
-                 for name, value in shapes.items()}
-        return forward(*given[:count], **{name: again.get(name, value) for name, value in rest.items()})
-
-    # The run holds no tensor of them itself.
-    shapes = {name: (None,) * len(value) if type(value) is tuple else None
-              for name, value in moved.items()}
-    rest = {name: None if name in moved else value for name, value in keywords.items()}
-    return (*arguments, *tensors), run
+            arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        return self.within(region.name, arguments,
+                           lambda: run_checkpointed(parts, forward, arguments, keywords))
 
 
 def in_sequence(children: Sequence[torch.nn.Module], value: Any) -> Any:

@@ -52,8 +52,8 @@ class SavedHandle:
     """What the graph holds. `tensor`: the saved one, None once its storage was let go. `owner` is the
     pass (offload.py), None: of a tensor without a key."""
 
-    __slots__ = ("__weakref__", "dtype", "key", "offset", "owner", "session", "shape", "stash", "strides",
-                 "tensor", "version", "visit")
+    __slots__ = ("__weakref__", "dtype", "is_lazy", "key", "offset", "owner", "session", "shape", "stash",
+                 "strides", "tensor", "version", "visit")
 
     def __init__(self, session: Any, tensor: torch.Tensor, owner: Any, key: str | None) -> None:
         self.tensor: torch.Tensor | None = held(tensor)
@@ -67,6 +67,7 @@ class SavedHandle:
         assert self.tensor is not None
         self.dtype, self.shape = self.tensor.dtype, tuple(self.tensor.shape)
         self.strides, self.offset = self.tensor.stride(), self.tensor.storage_offset()
+        self.is_lazy = (self.tensor.is_conj(), self.tensor.is_neg())
 
     @property
     def was_written(self) -> bool:
@@ -85,13 +86,21 @@ class SavedHandle:
         return self.tensor
 
 
+def seen_lazily(tensor: torch.Tensor, conjugate: bool, negative: bool) -> torch.Tensor:
+    """The conjugate, the negative of a tensor, as a view of the same bytes; of one that is such a view,
+    what lies there."""
+    tensor = tensor.conj() if conjugate else tensor
+    return torch._neg_view(tensor) if negative else tensor
+
+
 def all_bytes(tensor: torch.Tensor) -> torch.Tensor | None:
     """The whole storage as a tensor of bytes; None where it is no whole number of the tensor's
     elements."""
     size, item = tensor.untyped_storage().nbytes(), tensor.element_size()
     if size % item:
         return None
-    return tensor.detach().as_strided((size // item,), (1,), 0).view(torch.uint8)
+    stored = seen_lazily(tensor.detach(), tensor.is_conj(), tensor.is_neg())
+    return stored.as_strided((size // item,), (1,), 0).view(torch.uint8)
 
 
 class Stash:
@@ -185,7 +194,8 @@ class Stash:
         self.give_back_slot()
         item = handle.dtype.itemsize
         elements = self.bytes[:self.size // item * item].view(handle.dtype)
-        return elements.as_strided(handle.shape, handle.strides, handle.offset)
+        stored = elements.as_strided(handle.shape, handle.strides, handle.offset)
+        return seen_lazily(stored, *handle.is_lazy)
 
     def __del__(self) -> None:
         # Memory is not let go before the compute stream has waited for the copy that writes it.

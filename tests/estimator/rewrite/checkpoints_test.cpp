@@ -157,6 +157,22 @@ TEST_CASE("less is live at the end of forward, and what enters lasts") {
   }
 }
 
+TEST_CASE("what the script keeps of a region's saved tensors lives as long") {
+  StepGraph whole = kept_whole(KernelSet::pytorch);
+  const auto saved = std::ranges::find_if(whole.saved, [&](const SavedTensor& one) {
+    return whole.storage(one.storage).name == "first";
+  });
+  REQUIRE(saved != whole.saved.end());
+  const NodeId last = NodeId::of(whole.nodes.size() - 1);
+  saved->call = SavedCall{.key = "norm#0", .view = {.storage = saved->storage}, .held_until = last};
+  const StorageId first = saved->storage;
+  const StepGraph step = checkpointed(whole, block);
+  const std::vector<StorageId>& holds = step.nodes.back().holds;
+  CHECK(std::ranges::count_if(holds, [&](StorageId id) {
+          return step.storage(id).name == whole.storage(first).name;
+        }) == 1);
+}
+
 TEST_CASE("autocast converts a region's weights again, and keeps them while it runs") {
   const StepGraph step =
       checkpointed(kept_whole(KernelSet::pytorch, Precision::amp_bf16), {"second", "flat", "head"});

@@ -69,7 +69,7 @@ StepGraph foreach_step() {
   return step;
 }
 
-std::string refusal(const StepGraph& step, const UpdateChoice& choice) {
+std::string choice_refusal(const StepGraph& step, const UpdateChoice& choice) {
   const auto result = with_updates(step, choice);
   REQUIRE_FALSE(result.has_value());
   return result.error().front().message;
@@ -247,15 +247,16 @@ TEST_CASE("updates that cannot be divided or come early stay together") {
   step.storages.push_back({.name = "norm", .bytes = 4});
   update->writes.push_back(norm);
   const std::string together = "'" + update->name + "' works on several parameters together";
-  CHECK(refusal(step, early) == together);
-  CHECK(refusal(step, some) == together);
+  CHECK(choice_refusal(step, early) == together);
+  CHECK(choice_refusal(step, some) == together);
   step = updating_step();
   step.settings.optimizer.name = "lamb";
-  CHECK(refusal(step, early) == "lamb is no optimizer of torch.optim");
+  CHECK(choice_refusal(step, early) == "lamb is no optimizer of torch.optim");
   CHECK(moved(step).host_buffers.size() == 2);
   step = updating_step();
   step.nodes.push_back(step.nodes.front());
-  CHECK(refusal(step, early) == "'" + step.nodes.front().name + "' runs after the first update");
+  CHECK(choice_refusal(step, early) ==
+        "'" + step.nodes.front().name + "' runs after the first update");
   step = updating_step();
   KernelNode again = *std::ranges::find_if(step.nodes, [&](const KernelNode& node) {
     return node.phase == Phase::backward &&
@@ -268,7 +269,7 @@ TEST_CASE("updates that cannot be divided or come early stay together") {
   again.name = "second";
   again.convolution = -1;
   step.nodes.insert(step.nodes.insert(end, again), step.nodes.front());
-  CHECK(refusal(step, early) == "several backward passes add to 'a.weight.grad'");
+  CHECK(choice_refusal(step, early) == "several backward passes add to 'a.weight.grad'");
 }
 
 }  // namespace stowage

@@ -1,5 +1,7 @@
 #include "answers/planning/recounted_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
@@ -28,6 +30,11 @@ StepRates rates_of(const PlanRequest& request) {
 }  // namespace
 
 Result<std::vector<Check>> recounted(const PytorchPlanQuestion& question) {
+  if (const auto unknown = unknown_to_recount(question.named.plan)) {
+    return failure(fmt::format("{}: a plan with {} is not recounted yet",
+                               question.named.source->name, *unknown),
+                   "stowage.rehearse and stowage.verify hold it to its step (docs/apply.md)");
+  }
   auto prepared = prepare_plan(question.made_of);
   if (!prepared) {
     return tl::unexpected(about_plan(std::move(prepared.error()), question.named));

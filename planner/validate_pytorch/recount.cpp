@@ -238,7 +238,33 @@ class Recount {
   std::vector<Check> checks_;
 };
 
+/// Whether one of the regions lies in another: "layer1.0" in "layer1", "a[0:2]" in "a".
+bool are_nested(const std::vector<std::string>& regions) {
+  const auto lies_in = [](const std::string& inner, const std::string& outer) {
+    return inner.size() > outer.size() && inner.starts_with(outer) &&
+           (inner[outer.size()] == '.' || inner[outer.size()] == '[');
+  };
+  return std::ranges::any_of(regions, [&](const std::string& outer) {
+    return std::ranges::any_of(regions,
+                               [&](const std::string& inner) { return lies_in(inner, outer); });
+  });
+}
+
 }  // namespace
+
+std::optional<std::string> unknown_to_recount(const PytorchPlan& plan) {
+  if (plan.early_updates) return "updates as gradients come";
+  if (!plan.cpu_parameters.empty()) return "the optimizer of some parameters on the CPU";
+  const auto is_row = [](const std::string& region) { return region.ends_with(']'); };
+  if (std::ranges::any_of(plan.checkpoint, is_row)) return "rows of modules that run again";
+  if (are_nested(plan.checkpoint)) return "modules that run again within others";
+  for (const OffloadedStorage& storage : plan.offload) {
+    for (const SavedName& saved : storage.saved) {
+      if (saved.key.find("#input") != std::string::npos) return "inputs of modules that run again";
+    }
+  }
+  return std::nullopt;
+}
 
 PlanValidation recount_pytorch_plan(const PytorchPlan& plan, SourceTextPtr source,
                                     const StepOfPlan& step, WorkspaceSource& workspaces) {

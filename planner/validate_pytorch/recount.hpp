@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "estimator/document/step_document.hpp"
 #include "estimator/runtime/check_settings.hpp"
@@ -30,8 +32,12 @@ struct StepOfPlan {
   StepRates rates;
 };
 
-/// `source`: the plan's text. All checks are listed; what a failed one makes impossible to check is
-/// listed as failed, with that reason.
+/// What of a plan the recount does not know yet, as "updates as gradients come"; nullopt: it knows
+/// all of it. Such a plan is not judged.
+[[nodiscard]] std::optional<std::string> unknown_to_recount(const PytorchPlan& plan);
+
+/// `source`: the plan's text. Precondition: unknown_to_recount(plan) is nullopt. All checks are
+/// listed; what a failed one makes impossible to check is listed as failed, with that reason.
 [[nodiscard]] PlanValidation recount_pytorch_plan(const PytorchPlan& plan, SourceTextPtr source,
                                                   const StepOfPlan& step,
                                                   WorkspaceSource& workspaces);

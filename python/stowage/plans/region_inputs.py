@@ -1,10 +1,11 @@
 """The inputs of a region that runs again in backward.
 
 torch.utils.checkpoint saves the tensors among its positional arguments: the second run gets those values,
-and an error where one was written in place in between. What it is given by keyword it holds itself: an inner
-region's would be kept beside the outer one's inputs. So keywords' tensors, and those in tuples, are given to
-it as arguments too. A tensor that the call has twice is given once: a module may ask whether two of its
-inputs are the same object (nn.MultiheadAttention does), and what was saved comes back as a new one each.
+and an error where one was written in place in between. What it is given by keyword it holds itself: an
+inner region's would be kept beside the outer one's inputs. So keywords' tensors, and those in tuples, are
+given to it as arguments too. A tensor that the call has twice is given once: a module may ask whether two
+of its inputs are the same object (nn.MultiheadAttention does), and what was saved comes back as a new one
+each.
 """
 
 from __future__ import annotations

@@ -1,23 +1,8 @@
 #include "planner/pytorch/plan_facts.hpp"
 
 #include <algorithm>
-#include <string_view>
-
-#include "estimator/optimizer/optimizer_row.hpp"
 
 namespace stowage {
-
-std::string optimizer_word(const OptimizerSettings& settings) {
-  for (const std::string_view name : optimizer_names()) {
-    const auto named = named_optimizer(name);
-    if (named && named->name == settings.name && (named->momentum > 0) == (settings.momentum > 0) &&
-        named->nesterov == settings.nesterov && named->amsgrad == settings.amsgrad &&
-        named->centered == settings.centered) {
-      return std::string(name);
-    }
-  }
-  return settings.name;
-}
 
 InferenceChunks chunks_of(const StepGraph& step, std::int64_t parts) {
   InferenceChunks chunks{.parts = parts, .inputs = {}, .output = step.output.shape};

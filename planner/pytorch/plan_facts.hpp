@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "estimator/optimizer/optimizer_settings.hpp"
 #include "estimator/step/step_graph.hpp"
 #include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
-
-/// The name of a preset or a row that keeps the same state: "momentum".
-[[nodiscard]] std::string optimizer_word(const OptimizerSettings& settings);
 
 /// The inputs and the output of an inference in so many parts. Labels, which a source of recordings
 /// makes besides, are no inputs.

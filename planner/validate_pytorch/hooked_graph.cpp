@@ -53,7 +53,7 @@ std::vector<WholeGradient> whole_gradients(const StepGraph& step) {
 
 class HookedRun {
  public:
-  HookedRun(StepGraph step, const std::vector<HostStay>& stays,
+  HookedRun(StepGraph step, const std::vector<StayOnHost>& stays,
             const std::vector<PieceOfModule>& pieces, bool updates_on_host)
       : step_(std::move(step)),
         stays_(stays),
@@ -248,7 +248,7 @@ class HookedRun {
   }
 
   StepGraph step_;
-  const std::vector<HostStay>& stays_;
+  const std::vector<StayOnHost>& stays_;
   const std::vector<PieceOfModule>& pieces_;
   bool updates_on_host_;
   std::size_t old_storages_;
@@ -267,7 +267,7 @@ class HookedRun {
 
 }  // namespace
 
-HookedGraph hooked_graph(StepGraph step, const std::vector<HostStay>& stays,
+HookedGraph hooked_graph(StepGraph step, const std::vector<StayOnHost>& stays,
                          const std::vector<PieceOfModule>& pieces, bool updates_on_host) {
   return HookedRun(std::move(step), stays, pieces, updates_on_host).run();
 }

@@ -31,7 +31,7 @@ struct HookedGraph {
 
 /// Precondition: the stays, the pieces and the update have been checked. The micro-batch is unset
 /// with updates on the host. O(nodes + stays + pieces * log pieces).
-[[nodiscard]] HookedGraph hooked_graph(StepGraph step, const std::vector<HostStay>& stays,
+[[nodiscard]] HookedGraph hooked_graph(StepGraph step, const std::vector<StayOnHost>& stays,
                                        const std::vector<PieceOfModule>& pieces,
                                        bool updates_on_host);
 

@@ -56,7 +56,7 @@ class FindStays {
       : plan_(plan), places_(places), step_(step), calls_(calls), uses_(uses_by_storage(step)) {}
 
   HostStays run() && {
-    std::vector<HostStay> stays;
+    std::vector<StayOnHost> stays;
     for (std::size_t i = 0; i < plan_.offload.size(); ++i) {
       if (const auto stay = stay_of(i)) stays.push_back(*stay);
     }
@@ -64,8 +64,8 @@ class FindStays {
     for (const OffloadedStorage& storage : plan_.offload) tensors += storage.saved.size();
     return {.stays = std::move(stays),
             .tensors = verdict("saved tensors", wrong_tensors_,
-                               fmt::format("{} tensors of {} storages, as the step saves them", tensors,
-                                           plan_.offload.size())),
+                               fmt::format("{} tensors of {} storages, as the step saves them",
+                                           tensors, plan_.offload.size())),
             .owners =
                 verdict("freed memory", wrong_owners_, "nothing but autograd holds what is let go"),
             .order = verdict("order of copies", wrong_order_,
@@ -86,7 +86,7 @@ class FindStays {
     return wrong_tensors_.count + wrong_owners_.count + wrong_order_.count;
   }
 
-  std::optional<HostStay> stay_of(std::size_t i) {
+  std::optional<StayOnHost> stay_of(std::size_t i) {
     const std::int64_t before = count();
     const auto storage = storage_of(i);
     if (!storage) return std::nullopt;
@@ -162,10 +162,10 @@ class FindStays {
   }
 
   /// The nodes of the entry's three calls.
-  std::optional<HostStay> points_of(std::size_t i, StorageId id) {
+  std::optional<StayOnHost> points_of(std::size_t i, StorageId id) {
     const OffloadedStorage& entry = plan_.offload[i];
     const StorageUses& uses = uses_[id.index()];
-    HostStay stay{.storage = id, .at_backward = entry.release.empty()};
+    StayOnHost stay{.storage = id, .at_backward = entry.release.empty()};
     const auto start = calls_.find(entry.start);
     if (!start) return std::nullopt;  // it is one of `saved`, and noted there
     NodeId held;
@@ -193,7 +193,7 @@ class FindStays {
   }
 
   /// `last`: the last node of forward that uses it, or during which the script has it.
-  void set_let_go(std::size_t i, std::size_t start, NodeId last, HostStay& stay) {
+  void set_let_go(std::size_t i, std::size_t start, NodeId last, StayOnHost& stay) {
     const std::string& release = plan_.offload[i].release;
     const NodeId backward = calls_.backward_begins();
     stay.let_go = NodeId{backward.value - 1};
@@ -217,7 +217,7 @@ class FindStays {
          step_.node(last).name);
   }
 
-  void set_fetched(std::size_t i, const StorageUses& uses, HostStay& stay) {
+  void set_fetched(std::size_t i, const StorageUses& uses, StayOnHost& stay) {
     const std::string& fetch = plan_.offload[i].fetch;
     stay.fetched = stay.needed;
     if (!fetch.empty()) {

@@ -12,7 +12,7 @@
 namespace stowage {
 
 /// A storage that is on the host between forward and backward, by nodes of the step.
-struct HostStay {
+struct StayOnHost {
   StorageId storage;
   NodeId copied;     ///< the copy there begins behind this node
   NodeId let_go;     ///< its memory is let go behind this node ...
@@ -22,7 +22,7 @@ struct HostStay {
 };
 
 struct HostStays {
-  std::vector<HostStay> stays;  ///< of the entries without a violation
+  std::vector<StayOnHost> stays;  ///< of the entries without a violation
   Check tensors;  ///< "saved tensors": each key is the step's, with its shape, its type, its bytes
   Check owners;   ///< "nothing else holds them": memory that is let go is free then
   Check order;    ///< "order of copies"

@@ -114,7 +114,7 @@ class CountTotals {
 
   void check_copies() {
     Bytes away;
-    for (const HostStay& stay : found_.stays) away += again().bytes(stay.storage);
+    for (const StayOnHost& stay : found_.stays) away += again().bytes(stay.storage);
     // The nodes of the rewritten step have the stays' copies of one micro-batch among them.
     own_copies_ = copied_by_nodes(hooked());
     own_copies_.out = own_copies_.out - away;
@@ -202,7 +202,7 @@ class CountTotals {
   void check_times() {
     const StepRates& rates = asked_.rates;
     std::vector<Bytes> bytes;
-    for (const HostStay& stay : found_.stays) bytes.push_back(again().bytes(stay.storage));
+    for (const StayOnHost& stay : found_.stays) bytes.push_back(again().bytes(stay.storage));
     const double on_host = plan_.optimizer_on_cpu ? seconds_of_update(whole(), rates.cpu) : 0;
     seconds_ = hooked_seconds(hooked(), hooked_, bytes, rates, on_host);
     const std::size_t calls = found_.stays.empty() ? 0 : hooked_.step.saved.size();

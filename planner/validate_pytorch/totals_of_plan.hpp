@@ -15,7 +15,7 @@ namespace stowage {
 /// What the plan's decisions are, as nodes and storages of its step.
 struct FoundDecisions {
   StepGraph step;  ///< with checkpointed modules
-  std::vector<HostStay> stays;
+  std::vector<StayOnHost> stays;
   std::vector<PieceOfModule> pieces;
 };
 

@@ -3,9 +3,9 @@
 torch.utils.checkpoint saves the tensors among its positional arguments: the second run gets those values,
 and an error where one was written in place in between. What it is given by keyword it holds itself: an
 inner region's would be kept beside the outer one's inputs. So keywords' tensors, and those in tuples, are
-given to it as arguments too. A tensor that the call has twice is given once: a module may ask whether two
-of its inputs are the same object (nn.MultiheadAttention does), and what was saved comes back as a new one
-each.
+given to it as arguments too. A tensor that the call has twice is one in the second run too: a module
+may ask whether two of its inputs are the same object (nn.MultiheadAttention does), and what was saved
+comes back as a new one each.
 """
 
 from __future__ import annotations
@@ -46,31 +46,29 @@ class RegionInputs:
                     f"again in backward got in a list, is at version {version_of(one)}; expected version "
                     f"{version} instead.")
 
-        def put_back(value: Any) -> Any:
-            if isinstance(value, Place):
-                return tensors[value.index]
-            if type(value) is tuple:
-                return tuple(put_back(one) for one in value)
-            return value
+        return [put_back(one, tensors) for one in self.arguments], {
+            name: put_back(one, tensors) for name, one in self.keywords.items()}
 
-        return [put_back(one) for one in self.arguments], {
-            name: put_back(one) for name, one in self.keywords.items()}
+
+# Functions of the module: one within another that calls itself is a cycle, which would keep the tensors.
+def put_back(value: Any, tensors: tuple[torch.Tensor, ...]) -> Any:
+    if isinstance(value, Place):
+        return tensors[value.index]
+    return tuple(put_back(one, tensors) for one in value) if type(value) is tuple else value
+
+
+def take(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """The value with places in its tensors' stead, which are appended. One that is there already is
+    appended again, as autograd then saves it twice, and has the first one's place."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return Place(next(i for i, one in enumerate(tensors) if one is value))
+    return tuple(take(one, tensors) for one in value) if type(value) is tuple else value
 
 
 def taken_apart(arguments: tuple[Any, ...],
                 keywords: dict[str, Any]) -> tuple[RegionInputs, list[torch.Tensor]]:
-    """(the call without its tensors, the tensors, each once)."""
+    """(the call without its tensors, the tensors)."""
     tensors: list[torch.Tensor] = []
-    places: dict[int, Place] = {}
-
-    def take(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            if id(value) not in places:
-                places[id(value)] = Place(len(tensors))
-                tensors.append(value)
-            return places[id(value)]
-        return tuple(take(one) for one in value) if type(value) is tuple else value
-
-    rest = RegionInputs([take(one) for one in arguments],
-                        {name: take(one) for name, one in keywords.items()})
-    return rest, tensors
+    return RegionInputs([take(one, tensors) for one in arguments],
+                        {name: take(one, tensors) for name, one in keywords.items()}), tensors

@@ -17,9 +17,9 @@ namespace {
 
 /// The command by which a plan of the same model and card is made.
 std::string plan_command(const PlanAdvice& plan, const TypedWords& typed) {
-  AdviceChanges changes;
+  AdviceChanges changes{.drop = {"alloc_conf"}};  // a plan's arena has no allocator
   if (plan.is_usual) {
-    changes.drop = {"runtime"};
+    changes.drop.emplace_back("runtime");
   } else {
     changes.set = {{"runtime", std::string(to_string(plan.runtime))}};
   }

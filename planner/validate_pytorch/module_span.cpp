@@ -26,8 +26,8 @@ ModuleSpan module_span(const StepGraph& step, std::string_view module) {
     span.operators.push_back(node.op);
   }
   std::ranges::sort(span.operators);
-  const auto repeated = std::ranges::unique(span.operators);
-  span.operators.erase(repeated.begin(), repeated.end());
+  span.operators.erase(std::unique(span.operators.begin(), span.operators.end()),
+                       span.operators.end());
   return span;
 }
 

@@ -258,10 +258,15 @@ std::optional<std::string> unknown_to_recount(const PytorchPlan& plan) {
   const auto is_row = [](const std::string& region) { return region.ends_with(']'); };
   if (std::ranges::any_of(plan.checkpoint, is_row)) return "rows of modules that run again";
   if (are_nested(plan.checkpoint)) return "modules that run again within others";
+  // "layer1.0#input0"; a description's own keys have no number there.
+  const auto is_input = [&](const SavedName& saved) {
+    return std::ranges::any_of(plan.checkpoint, [&](const std::string& region) {
+      const std::string begin = region + "#input";
+      return saved.key.size() > begin.size() && saved.key.starts_with(begin);
+    });
+  };
   for (const OffloadedStorage& storage : plan.offload) {
-    for (const SavedName& saved : storage.saved) {
-      if (saved.key.find("#input") != std::string::npos) return "inputs of modules that run again";
-    }
+    if (std::ranges::any_of(storage.saved, is_input)) return "inputs of modules that run again";
   }
   return std::nullopt;
 }

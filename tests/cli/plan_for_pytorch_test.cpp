@@ -37,7 +37,8 @@ std::string text_of(const std::string& path) {
 TEST_CASE("a plan for PyTorch is shown, and written for stowage.apply") {
   const TemporaryFolder folder;
   const std::string path = folder.path("p.yaml");
-  const Outcome shown = stowage_program(asked({"--gpu-memory", "2500MiB", "-o", path}));
+  const Outcome shown =
+      stowage_program(asked({"--gpu-memory", "2500MiB", "--choose", "checkpoint-all", "-o", path}));
   CAPTURE(shown.out);
   CAPTURE(shown.err);
   REQUIRE(shown.exit_code == 0);
@@ -159,8 +160,9 @@ TEST_CASE("what a plan wants of the allocator is said in text, JSON and file") {
   const TemporaryFolder folder;
   const std::string path = folder.path("p.yaml");
   const std::vector<std::string> words{
-      "plan",     "resnet50",           "--for", "pytorch", "--gpu", "rtx3060", "--batch", "256",
-      "--choose", "offload-expandable", "-o",    path};
+      "plan", "gpt2",    "--for", "pytorch",  "--gpu-memory",
+      "8GiB", "--batch", "8",     "--choose", "cpu-optimizer-32-of-148-checkpoint-expandable",
+      "-o",   path};
   const Outcome shown = stowage_program(words);
   CAPTURE(shown.out);
   REQUIRE(shown.exit_code == 0);
@@ -183,7 +185,8 @@ TEST_CASE("a plan for PyTorch is judged under the allocator's settings of its us
   const TemporaryFolder folder;
   const std::string path = folder.path("p.yaml");
   const std::vector<std::string> words =
-      asked({"--gpu-memory", "2500MiB", "--alloc-conf", "expandable_segments:True", "-o", path});
+      asked({"--gpu-memory", "2500MiB", "--alloc-conf", "expandable_segments:True", "--choose",
+             "checkpoint-all", "-o", path});
   const Outcome shown = stowage_program(words);
   CAPTURE(shown.err);
   REQUIRE(shown.exit_code == 0);

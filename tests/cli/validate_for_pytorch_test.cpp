@@ -53,6 +53,7 @@ std::string planned_net(const TemporaryFolder& folder, const std::vector<std::st
       "--batch",      "128",
       "--optimizer",  "adamw",
       "--gpu-memory", "900MiB",
+      "--choose",     "offload",
       "-o",           path};
   words.insert(words.end(), more.begin(), more.end());
   const Outcome planned = stowage_program(words);

@@ -46,12 +46,12 @@ TEST_SUITE("document") {
     CHECK(text == gpu_runs_text(rows_of_table(*runs)));
   }
 
-  TEST_CASE("the README quotes docs/gpu-runs.md") {
+  TEST_CASE("docs/evidence.md quotes docs/gpu-runs.md") {
     const auto runs = read_gpu_runs(text_of_file("docs/gpu-runs.md"));
     REQUIRE(runs.has_value());
     const std::string quoted = "**" + gpu_runs_summary(*runs) + "**";
     CAPTURE(quoted);
-    CHECK(text_of_file("README.md").find(quoted) != std::string::npos);
+    CHECK(text_of_file("docs/evidence.md").find(quoted) != std::string::npos);
   }
 
   TEST_CASE("a kernel's row is there for each type that cuda takes, and for no other") {

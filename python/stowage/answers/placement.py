@@ -68,6 +68,8 @@ class PytorchProposal:
     streamed: list[str]
     streamed_bytes: int
     optimizer_on_cpu: bool
+    cpu_parameters: list[str]
+    early_updates: bool
     environment: dict[str, str]
     in_words: str
     remarks: list[str]

@@ -83,7 +83,7 @@ TEST_CASE("a plan's micro-batches are the engine's accumulation, and are counted
 TEST_CASE("checkpointed modules are the engine's checkpoints of all blocks") {
   ExportQuestion question = planned_llama(ExportForm::torchtitan);
   const Bytes without = device_bytes(question);
-  question.plan->plan.checkpoint = {"model.layers.0", "model.layers.1"};
+  question.plan->plan.checkpoint = {"layers.0", "layers.1"};
   const ExportAnswer all = exported(question);
   CHECK(all.body.find("[activation_checkpoint]\nmode = \"full\"\n") != std::string::npos);
   CHECK(all.verdict()->device_bytes < without);
@@ -91,18 +91,18 @@ TEST_CASE("checkpointed modules are the engine's checkpoints of all blocks") {
     return remark.starts_with("of the plan it cannot say");
   }));
 
-  question.plan->plan.checkpoint = {"model.layers.0"};
+  question.plan->plan.checkpoint = {"layers.0"};
   const ExportAnswer some = exported(question);
   CHECK(some.body == all.body);
   CHECK(some.remarks.front() ==
         "of the plan it cannot say that 1 of 2 blocks run again: here all of them do; "
         "stowage.apply carries it out");
 
-  question.plan->plan.checkpoint = {"model.layers.0.mlp", "model.layers.1.mlp"};
+  question.plan->plan.checkpoint = {"layers.0.mlp", "layers.1.mlp"};
   const ExportAnswer others = exported(question);
   CHECK(others.body == all.body);
   CHECK(others.remarks.front() ==
-        "of the plan it cannot say which modules run again (model.layers.0.mlp and 1 more): here "
+        "of the plan it cannot say which modules run again (layers.0.mlp and 1 more): here "
         "the 2 repeated blocks do; stowage.apply carries it out");
 }
 

@@ -144,7 +144,7 @@ TEST_CASE("documents say how many of the shipped models are recorded") {
   const std::string count = recorded == shipped ? fmt::format("all {}", shipped)
                                                 : fmt::format("{} of the {}", recorded, shipped);
   for (const auto& said :
-       {std::pair{"/README.md", fmt::format("| {} models recorded from PyTorch", count)},
+       {std::pair{"/docs/evidence.md", fmt::format("| {} models recorded from PyTorch", count)},
         std::pair{"/docs/record.md", fmt::format("recorded steps of {} shipped models", count)},
         std::pair{"/docs/accounting.md",
                   fmt::format("implementations of {} shipped models", count)}}) {

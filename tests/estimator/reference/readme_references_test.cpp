@@ -11,8 +11,8 @@
 
 namespace stowage::reference {
 
-TEST_CASE("the README's counts of traces are those that are compared") {
-  std::ifstream file(testing::source_path("/README.md"));
+TEST_CASE("the counts of traces are those that are compared") {
+  std::ifstream file(testing::source_path("/docs/evidence.md"));
   const std::string readme(std::istreambuf_iterator<char>(file), {});
   std::size_t jobs = 0;
   for (const ReferenceModel& reference : reference_models()) jobs += reference.traces.size();

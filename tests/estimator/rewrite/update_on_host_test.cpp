@@ -268,7 +268,8 @@ TEST_CASE("updates that cannot be divided or come early stay together") {
   again.writes = {step.gradients[0]};
   again.name = "second";
   again.convolution = -1;
-  step.nodes.insert(step.nodes.insert(end, again), step.nodes.front());
+  const KernelNode first = step.nodes.front();  // inserting moves them
+  step.nodes.insert(step.nodes.insert(end, again), first);
   CHECK(choice_refusal(step, early) == "several backward passes add to 'a.weight.grad'");
 }
 

@@ -40,7 +40,6 @@ const std::map<std::string, std::string> may_pass{
     {"totals.pcie_lower_bound_bytes +1", "no certificate proves the bound on offloaded tensors"},
     {"totals.pcie_lower_bound_bytes times 1.5", "the same, up to what the plan moves"},
     {"totals.step_lower_bound_seconds less", "the same"},
-    {"totals.step_lower_bound_seconds more", "the same, up to the plan's step"},
     {"totals.step_lower_bound_seconds 0", "the same"},
     {"totals.step_lower_bound_seconds null", "a plan may have no bound"},
     {"totals.step_lower_bound_seconds removed", "the same"},
@@ -163,8 +162,7 @@ TEST_CASE("every change to a plan for PyTorch is refused, but for the listed one
   std::map<std::string, std::string> passed;
   int mutants = 0;
   const PytorchRequest training = request_for(testing::small_blocks(), 128, 516_MiB);
-  for (const char* name : {"offload", "checkpoint-1-of-4", "checkpoint-2-of-4",
-                           "cpu-optimizer-offload", "micro-batch-2"}) {
+  for (const char* name : {"offload", "checkpoint-1-of-4", "checkpoint-2-of-4", "micro-batch-2"}) {
     mutants += count_mutants(training, proposal_of(training, name), passed);
   }
   const PytorchRequest inference =
@@ -177,11 +175,11 @@ TEST_CASE("every change to a plan for PyTorch is refused, but for the listed one
   }
   MESSAGE(mutants << " changed plans, of which " << passed.size() << " kinds pass");
   CHECK(mutants > 500);
-  for (const auto& [kind, text] : passed) {
-    CHECK_MESSAGE(may_pass.contains(kind), kind, " is not refused: ", text);
+  for (const auto& one : passed) {
+    CHECK_MESSAGE(may_pass.contains(one.first), one.first, " is not refused: ", one.second);
   }
-  for (const auto& [kind, reason] : may_pass) {
-    CHECK_MESSAGE(passed.contains(kind), "now refused, to be taken off the list: ", kind);
+  for (const auto& one : may_pass) {
+    CHECK_MESSAGE(passed.contains(one.first), "now refused, to be taken off the list: ", one.first);
   }
 }
 

@@ -25,6 +25,8 @@ TEST_CASE("a plan that the recount does not know all of is named as such") {
   nested.checkpoint.emplace_back("layer1");
   CHECK(unknown_to_recount(nested) == "modules that run again within others");
   PytorchPlan inputs = plan;
+  inputs.offload.push_back({.saved = {{.key = "layer2.conv#input"}}});
+  CHECK_FALSE(unknown_to_recount(inputs).has_value());  // a description's key
   inputs.offload.push_back({.saved = {{.key = "layer1.0#input0"}}});
   CHECK(unknown_to_recount(inputs) == "inputs of modules that run again");
 }

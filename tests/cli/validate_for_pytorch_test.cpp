@@ -140,8 +140,7 @@ TEST_CASE("a plan and its step are found from any folder, and may be moved toget
 
 TEST_CASE("a host that a plan for PyTorch was made with is asked about again") {
   const TemporaryFolder folder;
-  const std::string path =
-      planned_net(folder, {"--host-memory", "64GiB", "--choose", "cpu-optimizer-offload"});
+  const std::string path = planned_net(folder, {"--host-memory", "64GiB"});
   const json question = json::parse(text_of(path))["question"];
   CHECK(question["settings"]["host_memory"] == json{"64GiB"});
   CHECK(stowage_program({"validate", path}).exit_code == 0);
@@ -152,7 +151,8 @@ TEST_CASE("a recorded step's plan is validated with the recording") {
   const std::string path = folder.path("p.json");
   const std::string step = testing::source_path("/tests/recorded/resnet18.json");
   const Outcome planned =
-      stowage_program({"plan", step, "--for", "pytorch", "--gpu-memory", "600MiB", "-o", path});
+      stowage_program({"plan", step, "--for", "pytorch", "--batch", "64", "--gpu-memory", "1600MiB",
+                       "--choose", "offload-expandable", "-o", path});
   CAPTURE(planned.out);
   CAPTURE(planned.err);
   REQUIRE(planned.exit_code == 0);

@@ -1,7 +1,8 @@
 // What llama.cpp's own parser makes of a command line, as JSON. Built by build_llama_parser.sh from
 // llama.cpp's source, of which it needs common/.
 //
-//   llama_arguments -ngl 33 -c 8192 ...     exit code 1 with the parser's message: it does not take it
+//   llama_arguments -ngl 33 -c 8192 ...     exit code 1 with the parser's message: it does not take
+//   it
 #include <cstdio>
 
 #include "arg.h"
@@ -12,9 +13,9 @@ int main(int argc, char** argv) {
   common_params params;
   params.model.path = "model.gguf";  // none is read
   if (!common_params_parse(argc, argv, params, LLAMA_EXAMPLE_SERVER)) return 1;
-  std::printf("{\"layers\": %d, \"context\": %d, \"users\": %d, \"batch\": %d, \"micro_batch\": %d,\n",
-              params.n_gpu_layers, params.n_ctx, params.n_parallel, params.n_batch,
-              params.n_ubatch);
+  std::printf(
+      "{\"layers\": %d, \"context\": %d, \"users\": %d, \"batch\": %d, \"micro_batch\": %d,\n",
+      params.n_gpu_layers, params.n_ctx, params.n_parallel, params.n_batch, params.n_ubatch);
   std::printf(" \"cache_k\": \"%s\", \"cache_v\": \"%s\", \"cache_on_host\": %s, \"flash\": %s,\n",
               ggml_type_name(params.cache_type_k), ggml_type_name(params.cache_type_v),
               params.no_kv_offload ? "true" : "false",

@@ -512,7 +512,7 @@ class PytorchSearch {
         .stowage_version = request_.plan.stowage_version,
         .model = document.graph->model,
         .trains = trains(),
-        .names_are_recorded = was_recorded(document) && has_recorded_keys(*document.graph),
+        .names_are_recorded = names_are_recorded(document),
         .batch = of.step.batch * of.parts,
         .micro_batches = of.micro_batches,
         .precision = std::string(to_string(document.precision)),

@@ -92,4 +92,9 @@ bool has_recorded_keys(const StepGraph& step) {
                              [](const SavedTensor& saved) { return saved.call.has_value(); });
 }
 
+bool names_are_recorded(const StepDocument& document) {
+  const StepGraph& step = *document.graph;
+  return was_recorded(document) && (step.saved.empty() || has_recorded_keys(step));
+}
+
 }  // namespace stowage

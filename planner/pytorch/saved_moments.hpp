@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "estimator/document/step_document.hpp"
 #include "estimator/step/step_graph.hpp"
 
 namespace stowage {
@@ -27,5 +28,8 @@ struct SavedMoment {
 
 /// Whether the tensors that the step saves, in its first pass, have a recorded program's keys.
 [[nodiscard]] bool has_recorded_keys(const StepGraph& step);
+/// Whether a plan of the step names what a script has: the step was recorded, with keys if it saves
+/// anything, which an inference does not.
+[[nodiscard]] bool names_are_recorded(const StepDocument& document);
 
 }  // namespace stowage

@@ -151,7 +151,7 @@ class PlannedByTheProgram(CommandCase):
             images = torch.zeros(256, 3, 224, 224, device="cuda")
             return model, optimizer, lambda: script["step"](model, optimizer, images)
 
-        for choice in ("offload", "checkpoint-4-of-8"):
+        for choice in ("offload", "checkpoint-4-of-7"):
             with self.subTest(choice=choice):
                 plan = self.planned("--choose", choice)
                 moved = plan.offloaded_bytes(256)

@@ -77,6 +77,7 @@ TEST_CASE("of a recorded step of several passes what the first saves may leave")
   CHECK(kept_by_autograd(graph)[hand_made::y2]);
   graph.saved.front().call = SavedCall{.key = "fc1#0", .view = {.storage = first.storage}};
   CHECK(has_recorded_keys(graph));
+  CHECK_FALSE(names_are_recorded({.graph = std::make_shared<const StepGraph>(graph)}));
   CHECK(kept_by_autograd(graph)[hand_made::y1]);
   CHECK_FALSE(kept_by_autograd(graph)[hand_made::y2]);
   const std::vector<SavedMoment> moments = saved_moments(graph);

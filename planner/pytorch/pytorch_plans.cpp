@@ -508,26 +508,25 @@ class PytorchSearch {
 
   [[nodiscard]] PytorchPlan described(const HookedCase& of, const CheckReport& report) const {
     const StepDocument& document = request_.plan.document;
-    PytorchPlan plan{
-        .stowage_version = request_.plan.stowage_version,
-        .model = document.graph->model,
-        .trains = trains(),
-        .names_are_recorded = names_are_recorded(document),
-        .batch = of.step.batch * of.parts,
-        .micro_batches = of.micro_batches,
-        .precision = std::string(to_string(document.precision)),
-        .optimizer = optimizer_word(document.graph->settings.optimizer),
-        .step_hash = step_hash(whole_),
-        .card = request_.plan.card.name,
-        .available = available_,
-        .pytorch = to_string(request_.process.stack.pytorch),
-        .saved = std::ssize(document.graph->saved),
-        .checkpoint = of.modules,
-        .stream = of.stream,
-        .optimizer_on_cpu = of.updates.on_host != UpdateChoice::OnHost::none,
-        .cpu_parameters = names_of(of.updates.parameters),
-        .early_updates = of.updates.early,
-        .expandable_segments = request_.process.allocator.expandable_segments};
+    PytorchPlan plan{.stowage_version = request_.plan.stowage_version,
+                     .model = document.graph->model,
+                     .trains = trains(),
+                     .names_are_recorded = names_are_recorded(document),
+                     .batch = of.step.batch * of.parts,
+                     .micro_batches = of.micro_batches,
+                     .precision = std::string(to_string(document.precision)),
+                     .optimizer = optimizer_word(document.graph->settings.optimizer),
+                     .step_hash = step_hash(whole_),
+                     .card = request_.plan.card.name,
+                     .available = available_,
+                     .pytorch = to_string(request_.process.stack.pytorch),
+                     .saved = std::ssize(document.graph->saved),
+                     .checkpoint = of.modules,
+                     .stream = of.stream,
+                     .optimizer_on_cpu = of.updates.on_host != UpdateChoice::OnHost::none,
+                     .cpu_parameters = names_of(of.updates.parameters),
+                     .early_updates = of.updates.early,
+                     .expandable_segments = request_.process.allocator.expandable_segments};
     if (of.parts > 1) plan.chunks = chunks_of(*document.graph, of.parts);
     plan.totals.peak_allocated = report.run.process().steady.allocated;
     plan.totals.peak_reserved = report.reserved_bytes();

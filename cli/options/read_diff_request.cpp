@@ -55,7 +55,7 @@ Result<CheckQuestion> read_side(const std::string& model, const TypedWords& type
   if (!arguments) return tl::unexpected(arguments.error());
   auto request = read_check_request(*arguments);
   if (!request) return tl::unexpected(std::move(request.error()));
-  if (auto* question = std::get_if<CheckQuestion>(&request->question)) return *std::move(question);
+  if (auto* question = std::get_if<CheckQuestion>(&request->question)) return std::move(*question);
   const bool serves = std::holds_alternative<ServingQuestion>(request->question);
   return failure(command_line_error(
       serves ? "two steps are compared, and --context-length asks about serving"

@@ -41,7 +41,10 @@ def check(model: Any, inputs: Any = None, **options: Option) -> Any:
     Returns a Check, all of it in bytes; a ServingCheck where `context_length` asks about serving.
     """
     refuse_several(options)
-    answer = answered(asked_of("check", model, inputs, options))
+    return read_check(answered(asked_of("check", model, inputs, options)))
+
+
+def read_check(answer: dict[str, Any]) -> Any:
     return read(ServingCheck if "serving" in answer else Check, answer)
 
 
@@ -180,7 +183,7 @@ def assert_fits(model: Any, inputs: Any = None, **options: Option) -> Any:
     answer = answered(question)
     if answer["verdict"] != "fits":
         raise AssertionError(text_of_answer(question.words, question.text))
-    return read(ServingCheck if "serving" in answer else Check, answer)
+    return read_check(answer)
 
 
 def answered(question: Question) -> dict[str, Any]:

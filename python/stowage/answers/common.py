@@ -32,16 +32,22 @@ class Note:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """What all answers have. `verdict`: "fits" or "does_not_fit"; `warnings`: what was not counted, was
-    taken for granted or is known to be missing, as the program's text says it."""
+class Judged:
+    """`verdict`: "fits" or "does_not_fit"."""
 
     verdict: str
-    notes: list[Note]
 
     @property
     def fits(self) -> bool:
         return self.verdict == "fits"
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer(Judged):
+    """What all answers have. `warnings`: what was not counted, was taken for granted or is known to be
+    missing, as the program's text says it."""
+
+    notes: list[Note]
 
     @property
     def warnings(self) -> list[str]:

@@ -5,23 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from stowage.answers.common import Answer, Device
+from stowage.answers.common import Answer, Device, Judged
 
 
 @dataclasses.dataclass(frozen=True)
-class Side:
+class Side(Judged):
     """One of both steps, as `check` has it."""
 
     device: Device
-    verdict: str
     device_bytes: int
     headroom_bytes: int
     tensor_bytes: int
     settings: dict[str, Any]
-
-    @property
-    def fits(self) -> bool:
-        return self.verdict == "fits"
 
 
 @dataclasses.dataclass(frozen=True)

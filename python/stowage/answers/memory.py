@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from stowage.answers.common import Answer, Device
+from stowage.answers.common import Answer, Device, Judged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +59,11 @@ class Allocator:
 
 
 @dataclasses.dataclass(frozen=True)
-class Memory:
+class Memory(Judged):
     """The memory of one step, or of one pass of serving. `footprint`: bytes of each class of tensors at
     the peak; `headroom_bytes` is below 0 where the step does not fit."""
 
     device: Device
-    verdict: str
     device_bytes: int
     headroom_bytes: int
     peak: Peak
@@ -80,10 +79,6 @@ class Memory:
     allocator: Allocator
     culprit: str | None
     tensors: list[LiveTensor]
-
-    @property
-    def fits(self) -> bool:
-        return self.verdict == "fits"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ import textwrap
 import unittest
 from typing import Any
 
+from stowage import read_plan
 from stowage.__main__ import main
 
 PACKAGE = pathlib.Path(__file__).parent.parent.parent / "python"
@@ -49,6 +50,18 @@ class CommandCase(unittest.TestCase):
         code, _, errors = self.run_command("record", "-o", "s.json", *words)
         self.assertEqual(code, 0, errors)
         return json.loads(pathlib.Path("s.json").read_text()), errors
+
+    def planned(self, *words: str) -> Any:
+        """The plan for PyTorch of s.json, whose file is p.json and whose text is `content`."""
+        program = os.environ.get("STOWAGE_PROGRAM")
+        if not program or not os.path.exists(program):
+            self.skipTest("STOWAGE_PROGRAM names no program")
+        done = subprocess.run(
+            [program, "plan", "s.json", "--for", "pytorch", "-o", "p.json", *words],
+            capture_output=True, text=True, check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        self.content = json.loads(pathlib.Path("p.json").read_text())
+        return read_plan("p.json")
 
     def mistake(self, *words: str, command: str = "record") -> str:
         """The messages of a call that fails and leaves nothing behind."""

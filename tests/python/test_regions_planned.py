@@ -3,11 +3,7 @@ and regions in regions."""
 
 from __future__ import annotations
 
-import json
-import os
-import pathlib
 import runpy
-import subprocess
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -48,18 +44,6 @@ SCRIPT = """
 @unittest.skipUnless(has("transformers"), "needs transformers")
 class PlannedRegions(CommandCase):
     files = {"llama.py": SCRIPT}
-
-    def planned(self, *words: str) -> Any:
-        """The plan of s.json."""
-        program = os.environ.get("STOWAGE_PROGRAM")
-        if not program or not os.path.exists(program):
-            self.skipTest("STOWAGE_PROGRAM names no program")
-        done = subprocess.run(
-            [program, "plan", "s.json", "--for", "pytorch", "-o", "p.json", *words],
-            capture_output=True, text=True, check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
-        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.content = json.loads(pathlib.Path("p.json").read_text())
-        return stowage.read_plan("p.json")
 
     def assert_carried_out(self, plan: Any) -> None:
         """Bytes and memory on the pretended device are the plan's; on the CPU, in a batch of 1, bits are

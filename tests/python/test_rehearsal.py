@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import pathlib
 import runpy
-import subprocess
 import sys
 import unittest
 from collections.abc import Callable
@@ -131,17 +129,6 @@ class PlannedByTheProgram(CommandCase):
             step(*build(), torch.zeros(8, 3, 224, 224).cuda())
         """}
 
-    def planned(self, *words: str) -> Any:
-        program = os.environ.get("STOWAGE_PROGRAM")
-        if not program or not os.path.exists(program):
-            self.skipTest("STOWAGE_PROGRAM names no program")
-        done = subprocess.run(
-            [program, "plan", "s.json", "--for", "pytorch", "--gpu", "rtx3060", "--batch", "256",
-             "--gpu-memory", "5GiB", "-o", "p.json", *words], capture_output=True, text=True, check=False,
-            env={**os.environ, "STOWAGE_NO_CACHE": "1"})
-        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        return stowage.read_plan("p.json")
-
     def test_the_peak_is_within_the_plans(self) -> None:
         self.record("train.py")
         script = runpy.run_path("train.py")
@@ -153,7 +140,8 @@ class PlannedByTheProgram(CommandCase):
 
         for choice in ("offload", "checkpoint-4-of-7"):
             with self.subTest(choice=choice):
-                plan = self.planned("--choose", choice)
+                plan = self.planned("--gpu", "rtx3060", "--batch", "256", "--gpu-memory", "5GiB",
+                                    "--choose", choice)
                 moved = plan.offloaded_bytes(256)
                 self.assertEqual(moved > 0, choice == "offload")
                 found = stowage.rehearse(build, plan)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pathlib
 import runpy
-import subprocess
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -59,18 +55,6 @@ class PlannedStreams(CommandCase):
         for _ in range(3):
             step(model, optimizer, torch.zeros(4, 16, dtype=torch.int64).cuda())
     """}
-
-    def planned(self, *words: str) -> Any:
-        """The plan of s.json."""
-        program = os.environ.get("STOWAGE_PROGRAM")
-        if not program or not os.path.exists(program):
-            self.skipTest("STOWAGE_PROGRAM names no program")
-        done = subprocess.run(
-            [program, "plan", "s.json", "--for", "pytorch", "-o", "p.json", *words],
-            capture_output=True, text=True, check=False, env={**os.environ, "STOWAGE_NO_CACHE": "1"})
-        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
-        self.content = json.loads(pathlib.Path("p.json").read_text())
-        return stowage.read_plan("p.json")
 
     @staticmethod
     def not_rehearsed(plan: Any) -> int:

@@ -16,6 +16,7 @@
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/pytorch/module_regions.hpp"
 #include "planner/pytorch/saved_moments.hpp"
+#include "tests/planner/validate_pytorch/planned.hpp"
 #include "tests/support/described_model.hpp"
 
 namespace stowage {
@@ -24,23 +25,7 @@ namespace {
 
 PytorchRequest request_of(const ModelGraph& model, std::int64_t batch, Bytes left,
                           Mode mode = Mode::train) {
-  const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch,
-                                     .mode = mode,
-                                     .optimizer = {.name = "adamw", .learning_rate = 1e-3}}};
-  PytorchRequest request{
-      .plan = {.document = make_document(model, step, Runtime::pytorch, {}, step_alone).value(),
-               .batch = WholeBatch(batch),
-               .card = generic_card(64_GiB),
-               .host = {.name = "test", .memory = 64_GiB, .pinned_limit = 32_GiB},
-               .stowage_version = "test"}};
-  request.process.runtime = Runtime::pytorch;
-  const Bytes outside =
-      64_GiB - allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
-  request.plan.card = generic_card(outside + left);
-  request.plan.available =
-      allocator_limit(*request.plan.document.graph, request.plan.card, request.process);
-  request.plan.budget = request.plan.available;
-  return request;
+  return testing::request_for(model, batch, left, mode);
 }
 
 PytorchRequest request_of(const std::string& model, std::int64_t batch, Bytes left) {

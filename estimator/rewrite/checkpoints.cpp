@@ -78,25 +78,21 @@ class Checkpointing {
   void find_dead_ends();
   void put_together();
   void let_dead_ends_go();
-  void move_storages();
 
   StepGraph step_;
   bool frees_by_reference_;
-  std::size_t end_storage_;
   std::vector<Region> regions_;
   std::vector<int> region_of_;  // by OperatorId; -1: none
   std::set<std::pair<OperatorId, StorageId>> saved_;
   std::set<std::pair<NodeId, StorageId>> kept_by_script_;  // what regions save, until that node
   std::set<StorageId> dead_;     // what regions save whose gradient nobody asks for
-  std::vector<Storage> copies_;  // to follow end_storage_; no variable of the script has them
+  std::vector<Storage> copies_;  // to follow the step's; no variable of the script has them
   std::string ending_;           // of the names of nodes and storages of second runs
 };
 
 Checkpointing::Checkpointing(StepGraph step, const std::vector<CheckpointRegion>& regions)
     : step_(std::move(step)),
       frees_by_reference_(traits(step_.settings.kernels).frees_by_reference),
-      end_storage_(step_.micro_batch.end_storage.valid() ? step_.micro_batch.end_storage.index()
-                                                         : step_.storages.size()),
       regions_(regions.size()),
       region_of_(step_.origins.size(), -1),
       ending_(std::ranges::any_of(step_.nodes, is_second_run) ? ".nested.recomputed"
@@ -190,7 +186,7 @@ void Checkpointing::make_copies(Region& region) {
     if (is_persistent(id) || region.entered.contains(id) || region.copy.contains(id)) return;
     Storage storage = step_.storage(id);
     storage.name = unnumbered(storage.name) + ending_;
-    region.copy[id] = StorageId::of(end_storage_ + copies_.size());
+    region.copy[id] = StorageId::of(step_.storages.size() + copies_.size());
     copies_.push_back(std::move(storage));
   };
   for (const std::size_t n : region.again) {
@@ -392,30 +388,6 @@ void Checkpointing::forget_saved() {
   }
 }
 
-// The copies are placed after the micro-batch's storages, and later storages get higher numbers.
-void Checkpointing::move_storages() {
-  const auto moved = [&](StorageId& id) {
-    if (id.valid() && id.index() >= end_storage_) id = StorageId::of(id.index() + copies_.size());
-  };
-  for (KernelNode& node : step_.nodes) {
-    for (TensorView& view : node.reads) moved(view.storage);
-    for (TensorView& view : node.writes) moved(view.storage);
-    for (StorageId& id : node.temporaries) moved(id);
-    for (StorageId& id : node.holds) moved(id);
-  }
-  for (SavedTensor& saved : step_.saved) {
-    moved(saved.storage);
-    if (saved.call) moved(saved.call->view.storage);
-  }
-  for (auto* views : {&step_.inputs, &step_.losses, &step_.gradients}) {
-    for (TensorView& view : *views) moved(view.storage);
-  }
-  moved(step_.output.storage);
-  MicroBatch& part = step_.micro_batch;
-  for (GradientArrival& arrival : part.arrivals) moved(arrival.gradient.storage);
-  for (ScriptVariable& variable : part.variables) moved(variable.storage);
-}
-
 void number(const std::vector<std::string*>& names) {
   std::vector<std::size_t> hashes;
   hashes.reserve(names.size());
@@ -449,14 +421,10 @@ void Checkpointing::put_together() {
   number(node_names);
   for (Storage& copy : copies_) storage_names.push_back(&copy.name);
   number(storage_names);
-  const auto at = step_.storages.begin() + static_cast<std::ptrdiff_t>(end_storage_);
-  step_.storages.insert(at, copies_.begin(), copies_.end());
-  step_.script_holds.make_room(StorageId::of(end_storage_), copies_.size());
+  step_.storages.insert(step_.storages.end(), copies_.begin(), copies_.end());
   std::move(nodes).put_into(step_);
   set_unpacking();
   renumber_convolutions(step_);
-  if (!step_.micro_batch.end_storage.valid()) return;  // a recorded script's step
-  step_.micro_batch.end_storage = StorageId::of(end_storage_ + copies_.size());
 }
 
 void Checkpointing::find_dead_ends() {
@@ -496,11 +464,11 @@ StepGraph Checkpointing::run() && {
   hold_what_enters();
   find_what_script_keeps();
   forget_saved();
-  move_storages();
   read_copies();
   hold_what_script_keeps();
   put_together();
   let_dead_ends_go();
+  into_micro_batch(step_, step_.storages.size() - copies_.size());
   return std::move(step_);
 }
 

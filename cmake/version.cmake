@@ -10,6 +10,11 @@ if(GIT_FOUND)
   if(tag MATCHES "^v([0-9].*)$")
     set(STOWAGE_VERSION ${CMAKE_MATCH_1})
   endif()
+  # Of a tagged commit itself.
+  if(tag MATCHES "^v[0-9.]+$" AND NOT STOWAGE_VERSION VERSION_EQUAL PROJECT_VERSION)
+    message(FATAL_ERROR "the commit is tagged ${tag}, and python/stowage/version.py says "
+                        "${PROJECT_VERSION}: change one of them")
+  endif()
   # Git appends to this file whenever another commit is checked out; CMake then asks again.
   execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --git-path logs/HEAD
                   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE log ERROR_QUIET

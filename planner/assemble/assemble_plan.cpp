@@ -75,8 +75,8 @@ void take_host_places(const PlacedStep& placed, const CopySchedule& schedule,
       .alignment = arena_alignment, .effort = assembly.arena_effort, .target_peak = Bytes()};
   const ArenaPacking pinned = pack_arena(host.pinned.requests, options);
   const ArenaPacking pageable = pack_arena(host.pageable.requests, options);
-  if (assembly.work != nullptr) {
-    assembly.work->spend(work_of_packing(pinned) + work_of_packing(pageable));
+  for (const ArenaPacking* packing : {&pinned, &pageable}) {
+    if (assembly.work != nullptr) assembly.work->spend(work_of_packing(*packing));
   }
   plan.in(pinned_memory) = residences(host.pinned, pinned);
   plan.in(pageable_memory) = residences(host.pageable, pageable);

@@ -48,10 +48,7 @@ def check_model(program: str, parser: str) -> None:
     """A model that fits: all of it on the GPU, the users' contexts, the cache's format."""
     config = str(CONFIGS / "llama-3-8b/config.json")
     asked = ["--context-length", "4096", "--users", "3", "--gpu", "rtx3090", "--mode", "inference"]
-    for dtype, name in (("auto", "bf16"), ("int8", "q8_0"), ("int4", "q4_0"), ("fp16", "f16")):
-        cache = ["--cache", "static"] if dtype == "int4" else []
-        if cache:
-            continue  # a quantised cache is transformers' own
+    for dtype, name in (("auto", "bf16"), ("int8", "q8_0"), ("fp16", "f16")):
         found = parsed(parser, exported(program, config, *asked, "--kv-dtype", dtype))
         expect("the context", found["context"], 3 * 4096)
         expect("the users", found["users"], 3)
@@ -62,16 +59,29 @@ def check_model(program: str, parser: str) -> None:
             raise AssertionError(f"{found['layers']} layers are on the GPU, of 32 and the output's")
 
 
-def check_plan(program: str, parser: str) -> None:
-    """A plan with weights on the host: every one of them is overridden by the parser's reading."""
-    config = str(CONFIGS / "small-mixtral/config.json")
-    with tempfile.TemporaryDirectory() as folder:
-        plan = f"{folder}/p.yaml"
-        run(program, "plan", config, "--context-length", "64", "--budget", "64MiB", "--pin",
-            "class:parameter=cpu", "-o", plan)
-        words = exported(program, plan)
-    found = parsed(parser, words)
-    expect("the context", found["context"], 64)
+PLANS = (
+    ("small-mixtral", ("--context-length", "64", "--budget", "64MiB", "--pin",
+                       "class:parameter=cpu"),
+     64, ("blk.0.ffn_gate_exps.weight", "blk.1.attn_q.weight")),
+    ("llama-3-8b", ("--mode", "inference", "--context-length", "8192", "--gpu-memory", "5GiB",
+                    "--base", "nf4"),
+     8192, ()),
+)
+
+
+def check_plans(program: str, parser: str) -> None:
+    """Plans with weights on the host: each of them is overridden by the parser's reading."""
+    for model, asked, context, tensors in PLANS:
+        with tempfile.TemporaryDirectory() as folder:
+            plan = f"{folder}/p.yaml"
+            run(program, "plan", str(CONFIGS / model / "config.json"), *asked, "-o", plan)
+            words = exported(program, plan)
+        check_overrides(parsed(parser, words), words, context, tensors)
+
+
+def check_overrides(found: dict[str, Any], words: list[str], context: int,
+                    tensors: tuple[str, ...]) -> None:
+    expect("the context", found["context"], context)
     written = [each for i, word in enumerate(words) if words[i - 1] in ("-ot", "--override-tensor")
                for each in word.split(",")]
     expect("the overrides", [f"{pattern}={place}" for pattern, place in found["overrides"]], written)
@@ -80,7 +90,7 @@ def check_plan(program: str, parser: str) -> None:
     for pattern, place in found["overrides"]:
         re.compile(pattern)
         expect(f"the place of {pattern}", place, "CPU")
-    for tensor in ("blk.0.ffn_gate_exps.weight", "blk.1.attn_q.weight"):
+    for tensor in tensors:
         if not any(re.search(pattern, tensor) for pattern, _ in found["overrides"]):
             raise AssertionError(f"{tensor} is not overridden")
 
@@ -95,7 +105,7 @@ def main() -> int:
     program, parser = sys.argv[1:3]
     failed = 0
     for name, check in (("a model", lambda: check_model(program, parser)),
-                        ("a plan", lambda: check_plan(program, parser)),
+                        ("plans", lambda: check_plans(program, parser)),
                         ("an unknown option", lambda: check_refusal(parser))):
         try:
             check()

@@ -29,12 +29,8 @@ stop() {
 ((EUID == 0)) || stop "debootstrap and chroot need root"
 command -v debootstrap >/dev/null || stop "debootstrap is missing: apt-get install debootstrap"
 
-# shellcheck disable=SC2016  # apt's own variables
-mirror_of_this_machine() {
-  apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' |
-    grep -v -e security -e updates | grep '/debian ' | head -n 1 | cut -d ' ' -f 1
-}
-mirror=${DEBIAN_MIRROR:-$(mirror_of_this_machine)}
+. "$(dirname -- "${BASH_SOURCE[0]}")/mirror.sh"
+mirror=$(debian_mirror)
 [[ -n $mirror ]] || stop "apt names no source of Debian's packages; set DEBIAN_MIRROR"
 
 scratch=$(mktemp -d)

@@ -23,9 +23,8 @@ stop() {
 command -v debootstrap >/dev/null || stop "debootstrap is missing: apt-get install debootstrap"
 (($#)) || stop "no file is named"
 
-# shellcheck disable=SC2016  # apt's own variables
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' |
-  grep -v -e security -e updates | grep '/debian ' | head -n 1 | cut -d ' ' -f 1)}
+. "$(dirname -- "${BASH_SOURCE[0]}")/mirror.sh"
+mirror=$(debian_mirror)
 [[ -n $mirror ]] || stop "apt names no source of Debian's packages; set DEBIAN_MIRROR"
 scratch=$(mktemp -d)
 base=${FRESH_BASE:-$scratch/base}

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "planner/assemble/all_gpu_placement.hpp"
+#include "planner/assemble/fit_schedule.hpp"
 #include "planner/assemble/item_moves.hpp"
+#include "planner/assemble/placed_step.hpp"
 #include "planner/plan/two_sides.hpp"
 #include "planner/problem/gpu_budget.hpp"
 #include "tests/support/small_steps.hpp"
@@ -428,6 +430,24 @@ TEST_CASE("optimizer state that the CPU updates stays on the host") {
   REQUIRE(plan.in(pageable_memory).size() == 1);
   CHECK(plan.in(pageable_memory).front().storage.value == 2);
   CHECK(plan.totals.pageable_peak == 256_B);
+}
+
+TEST_CASE("the packing of what the host keeps is counted as work") {
+  ResidencyProblem problem = equal_operations(2);
+  for (const char* name : {"a", "b", "c"}) {
+    problem.items.push_back(weight(name, 100_B, {{1, true, true}}));
+  }
+  const SizedStep step = step_of(problem);
+  Placement placement = all_gpu_placement(problem);
+  placement.device[1] = Device::cpu;
+  placement.on_gpu.assign(3, {false});
+  placement.resident.assign(3, {false});
+  WorkBudget of_schedule, of_plan;
+  (void)fit_schedule(PlacedStep(step, problem, placement),
+                     {.budget = 10'000_B, .work = &of_schedule});
+  const Plan plan = assemble_plan(step, problem, placement, {.budget = 10'000_B, .work = &of_plan});
+  REQUIRE(plan.in(pageable_memory).size() == 3);
+  CHECK(of_plan.spent() > of_schedule.spent());
 }
 
 TEST_CASE("random placements: every operation finds its operands, nothing overlaps") {

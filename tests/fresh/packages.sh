@@ -7,7 +7,7 @@
 #   *.whl          pip install in a virtual environment; the program, its Python calls, its host kernels
 #   *.deb          dpkg -i; the program and its host kernels
 #   *.tar.xz       unpacked in a folder; the same
-#   *.tar.gz       said to be left out: it is built where a compiler is (python_sdist in .ci/full)
+#   *.tar.gz       said to be left out: it is built where a compiler is (sdist in .ci/full)
 #
 #   DEBIAN_MIRROR, FRESH_BASE   as tests/fresh/debian.sh
 # Exit codes: 0 all as it should be, 1 not, 2 cannot be tried.

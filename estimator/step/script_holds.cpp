@@ -16,12 +16,6 @@ void ScriptHolds::set(StorageId storage, const ScriptHold& hold) {
   }
 }
 
-void ScriptHolds::make_room(StorageId at, std::size_t count) {
-  for (Entry& entry : entries_) {
-    if (entry.storage >= at) entry.storage = StorageId::of(entry.storage.index() + count);
-  }
-}
-
 void ScriptHolds::drop_from(StorageId end) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.storage >= end; });
 }

@@ -70,8 +70,6 @@ class ScriptHolds {
     }
     std::erase_if(entries_, [](const Entry& entry) { return entry.hold == nothing; });
   }
-  /// `count` storages are inserted before `at`.
-  void make_room(StorageId at, std::size_t count);
   /// The storages from `end` on are no longer there.
   void drop_from(StorageId end);
 

@@ -23,8 +23,8 @@ TEST_CASE("script holds are found by storage, and an empty hold has no entry") {
 
 TEST_CASE("script holds follow their nodes to other numbers") {
   ScriptHolds holds;
-  for (const std::int32_t storage : {0, 3, 4}) {
-    holds.set(StorageId{storage == 0 ? 0 : storage + 10}, {.loaded_before = NodeId{storage}});
+  for (const auto& [storage, node] : {std::pair{0, 0}, {13, 3}, {14, 4}}) {
+    holds.set(StorageId{storage}, {.loaded_before = NodeId{node}});
   }
   holds.renumber_nodes([](NodeId& id) { id.value *= 2; });
   CHECK(holds.of(StorageId{0}).loaded_before == NodeId{0});

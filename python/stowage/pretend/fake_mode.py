@@ -12,11 +12,12 @@ import contextlib
 import ctypes
 import logging
 import os
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -66,10 +67,43 @@ def exceptions_not_logged() -> Iterator[None]:
 @contextlib.contextmanager
 def fake_tensors() -> Iterator[FakeTensorMode]:
     """While active, tensors are fake; yields the mode."""
+    import torch
     import torch._subclasses.fake_tensor as fake_tensor
+    from torch.utils._pytree import tree_leaves, tree_map_only
+
+    from stowage.pretend.known_values import READS, UNKNOWN, KnownValues
 
     class WithoutDevice(fake_tensor.FakeTensorMode):
         avoid_device_init = True
+        known = KnownValues()
+
+        def dispatch(self, func: Any, types: Sequence[type], args: Sequence[Any] = (),
+                     kwargs: Mapping[str, Any] = MappingProxyType({})) -> Any:
+            value = self.known.value_of_call(func, args, kwargs)
+            if func is READS and value is not UNKNOWN:
+                return value
+            try:
+                result = super().dispatch(func, types, args, kwargs)
+            except fake_tensor.DynamicOutputShapeException:
+                if value is UNKNOWN:
+                    raise
+                result = self.as_fake(value, args)
+            if value is UNKNOWN:
+                self.known.forget_written(func, args, kwargs)
+            else:
+                self.known.note(result, value)
+            return result
+
+        def as_fake(self, values: Any, args: Sequence[Any]) -> Any:
+            """Fake tensors of the values' sizes, on the device of the arguments."""
+            device = next(one.device for one in tree_leaves(args) if isinstance(one, torch.Tensor))
+
+            def fake(value: torch.Tensor) -> torch.Tensor:
+                made = self.fake_tensor_converter.from_real_tensor(self, value)
+                made.fake_device = device
+                return made
+
+            return tree_map_only(torch.Tensor, fake, values)
 
     # Torch makes a real tensor on the device first, where torch.cuda.is_available().
     with mock.patch.object(fake_tensor, "init_gpu_context", lambda _device: None):

@@ -1,0 +1,126 @@
+"""Small tensors that a script makes of Python's numbers keep their values on the pretended device."""
+
+from __future__ import annotations
+
+import unittest
+
+import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+from command_case import CommandCase
+from stowage.pretend.session import pretended_cuda
+
+
+class Known(unittest.TestCase):
+    def setUp(self) -> None:
+        self.enterContext(pretended_cuda())
+
+    def test_numbers_are_read_back(self) -> None:
+        self.assertEqual(torch.tensor([3, 4]).tolist(), [3, 4])
+        self.assertEqual(torch.as_tensor([1.5, 2]).tolist(), [1.5, 2])
+        self.assertEqual(torch.LongTensor([7]).item(), 7)
+        self.assertEqual(int(torch.tensor([[3, 4]])[0, 1]), 4)
+        self.assertTrue(torch.tensor([False, True]).any())
+        self.assertEqual([float(one) for one in torch.tensor([1, 2])], [1, 2])
+
+    def test_what_is_computed_of_them_is_known(self) -> None:
+        # As torchvision's RegNet finds the depths of its stages.
+        self.assertEqual(torch.diff(torch.tensor([0, 1, 4, 10])).int().tolist(), [1, 3, 6])
+        self.assertEqual(torch.cat([torch.tensor([1]), torch.tensor([2, 3])]).cumsum(0).tolist(),
+                         [1, 3, 6])
+
+    def test_on_the_device(self) -> None:
+        boxes = torch.as_tensor([5], dtype=torch.float, device="cuda")  # as losses of detectors do
+        self.assertEqual(torch.clamp(boxes / 2, min=1).item(), 2.5)
+        moved = torch.tensor([1, 2]).to("cuda") * 3
+        self.assertEqual((moved.device.type, moved.tolist()), ("cuda", [3, 6]))
+
+    def test_sizes_that_depend_on_them(self) -> None:
+        found = torch.nonzero(torch.tensor([1, 0, 3], device="cuda"))
+        self.assertEqual((found.device.type, found.tolist()), ("cuda", [[0], [2]]))
+        self.assertEqual(torch.unique(torch.tensor([4, 4, 2])).tolist(), [2, 4])
+        with self.assertRaises(DynamicOutputShapeException):
+            torch.nonzero(torch.randn(3, device="cuda"))
+
+    def test_what_is_written_in_place(self) -> None:
+        whole = torch.tensor([1, 2, 3], device="cuda")
+        part = whole[1:]
+        part += 1
+        self.assertEqual(whole.tolist(), [1, 3, 4])
+        torch._foreach_add_([whole, part], 1)
+        self.assertEqual((whole.tolist(), part.tolist()), ([2, 5, 6], [5, 6]))
+
+    def test_what_is_unknown_makes_unknown(self) -> None:
+        def written(part: torch.Tensor) -> None:
+            part += torch.randn(1, device="cuda")
+
+        for change in (written, torch.Tensor.uniform_, lambda part: torch._foreach_mul_(
+                [part], [torch.randn(1, device="cuda")])):
+            whole = torch.tensor([1.0, 2.0], device="cuda")
+            other = torch.tensor([3.0], device="cuda")
+            change(whole[1:])
+            for unknown in (whole, whole[:1], whole + 1, whole * other):
+                with self.assertRaises(DataDependentOutputException):
+                    unknown.tolist()
+            self.assertEqual(other.tolist(), [3.0])
+
+    def test_a_parameter_is_known_until_it_is_updated(self) -> None:
+        scale = torch.nn.Parameter(torch.tensor([2.0, 4.0], device="cuda"))
+        optimizer = torch.optim.SGD([scale], lr=1.0)
+        self.assertEqual(scale.tolist(), [2.0, 4.0])
+        scale.grad = torch.randn(2, device="cuda")
+        optimizer.step()
+        with self.assertRaises(DataDependentOutputException):
+            scale.tolist()
+
+    def test_another_type_by_data(self) -> None:
+        scale = torch.tensor([2.0, 4.0])
+        scale.data = torch.randn(2, dtype=torch.float16)
+        with self.assertRaises(DataDependentOutputException):
+            scale.tolist()
+
+    def test_large_tensors_and_filled_ones_have_no_values(self) -> None:
+        for tensor in (torch.tensor(list(range(5000))), torch.zeros(2), torch.ones(2, device="cuda")):
+            with self.assertRaises(DataDependentOutputException):
+                tensor[0].item()
+
+    def test_a_call_that_fails_says_what_pytorch_says(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, "shape '\\[5\\]' is invalid for input of size 2"):
+            torch.tensor([1, 2]).view(5)
+
+
+class Recorded(CommandCase):
+    files = {"net.py": """
+        import torch
+        import stowage
+
+        class Staged(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                depths = torch.diff(torch.tensor([0, 1, 3])).tolist()
+                self.stages = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(sum(depths)))
+
+            def forward(self, x):
+                sizes = torch.tensor([x.shape[0], 4], device=x.device)
+                for stage in self.stages:
+                    x = stage(x)
+                return x.reshape(int(sizes.prod()))
+
+        @stowage.step
+        def squared(model, x):
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            return loss
+
+        squared(Staged().cuda(), torch.randn(6, 4, device="cuda"))
+    """}
+
+    def test_a_model_that_reads_them_while_it_is_built_and_while_it_runs(self) -> None:
+        document = self.record("net.py")
+        self.assertEqual([row[0] for row in document["parameters"]],
+                         [f"stages.{index}.{name}" for index in range(3) for name in ("weight", "bias")])
+        self.assertFalse(document["fixed_batch"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "tests/support/described_model.hpp"
 #include "tests/support/one_layer.hpp"
 

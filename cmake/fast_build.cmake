@@ -3,7 +3,7 @@
 # compiled by itself shows a missing #include.
 #
 # STOWAGE_FAST_BUILD: standard headers and fmt's are compiled once, ahead; what only reads options and
-#   prints is optimised less.
+#   prints is optimised less, and the host's kernels more.
 # STOWAGE_BATCHES: the sources of a folder are compiled together, so that no two of them may give one
 #   name to two things, not even in their anonymous namespaces.
 
@@ -29,6 +29,13 @@ endfunction()
 function(stowage_optimize_less target)
   if(STOWAGE_FAST_BUILD AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+# stowage_optimize_fully(TARGET): for code that runs far longer than its compilation takes.
+function(stowage_optimize_fully target)
+  if(STOWAGE_FAST_BUILD AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O2)
   endif()
 endfunction()
 

@@ -79,10 +79,40 @@ class Known(unittest.TestCase):
         with self.assertRaises(DataDependentOutputException):
             scale.tolist()
 
-    def test_large_tensors_and_filled_ones_have_no_values(self) -> None:
-        for tensor in (torch.tensor(list(range(5000))), torch.zeros(2), torch.ones(2, device="cuda")):
+    def test_large_tensors_have_no_values(self) -> None:
+        for tensor in (torch.zeros(2049, 2048), torch.arange(1 << 22), torch.ones(3000, 2000)):
+            with self.assertRaises(DataDependentOutputException):
+                tensor.view(-1)[0].item()
+
+    def test_filled_tensors(self) -> None:
+        mask = torch.ones(2, 4096, dtype=torch.long, device="cuda")  # attention_mask
+        self.assertTrue(torch.all(mask == 1))
+        self.assertFalse((mask < 1).any())
+        self.assertEqual(torch.arange(3, device="cuda").tolist(), [0, 1, 2])
+        self.assertEqual(torch.full((2,), 1.5).tolist(), [1.5, 1.5])
+        unknown = torch.randn(3, device="cuda")
+        self.assertEqual(torch.zeros_like(unknown).tolist(), [0, 0, 0])
+        self.assertEqual(unknown.new_ones(2).tolist(), [1, 1])
+        self.assertEqual(torch.full_like(unknown, 2, dtype=torch.long).tolist(), [2, 2, 2])
+        self.assertEqual(torch.eye(2).tolist(), [[1, 0], [0, 1]])
+
+    def test_what_happens_to_lie_in_memory_is_unknown(self) -> None:
+        for tensor in (torch.empty(2), torch.empty_like(torch.ones(2)), torch.ones(2).new_empty(2),
+                       torch.empty_strided((2,), (1,)), torch.ones(1).resize_(2), torch.randint(3, (2,)), torch.randperm(4)):
             with self.assertRaises(DataDependentOutputException):
                 tensor[0].item()
+
+    def test_shifted_tokens_are_unknown_where_the_tokens_are(self) -> None:
+        tokens = torch.randint(100, (1, 4), device="cuda")
+        shifted = tokens.new_zeros(tokens.shape)
+        shifted[:, 1:] = tokens[:, :-1].clone()
+        with self.assertRaises(DataDependentOutputException):
+            shifted.tolist()
+
+    def test_real_tensors_of_the_cpu_stay_known_on_the_device(self) -> None:
+        rates = torch.linspace(0, 1, 3)  # real
+        self.assertEqual(rates.to("cuda").tolist(), [0, 0.5, 1])
+        self.assertEqual((torch.ones(3, device="cuda") * rates.to("cuda")).tolist(), [0, 0.5, 1])
 
     def test_a_call_that_fails_says_what_pytorch_says(self) -> None:
         with self.assertRaisesRegex(RuntimeError, "shape '\\[5\\]' is invalid for input of size 2"):

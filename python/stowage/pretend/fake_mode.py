@@ -90,7 +90,8 @@ def fake_tensors() -> Iterator[FakeTensorMode]:
                 result = self.as_fake(value, args)
             if value is UNKNOWN:
                 self.known.forget_written(func, args, kwargs)
-            else:
+                value = self.known.filled(func, args, kwargs, result)
+            if value is not UNKNOWN:
                 self.known.note(result, value)
             return result
 

@@ -1,9 +1,10 @@
-"""Values of small fake tensors that are made of Python's numbers: torch.tensor([2, 7, 12]).
+"""Values of fake tensors that hang on nothing but numbers: torch.tensor([2, 7, 12]), torch.ones(2, 512).
 
-A model reads such values back: depths of its stages while it is built, the number of boxes in its loss. A
-fake tensor has no values, so they are kept beside it. What is computed of known tensors alone is known
-as well: the operator runs once more, on the CPU, on the values. A tensor that something unknown or random
-is written to is no longer known, nor is any other that shares its memory.
+A model reads such values back: depths of its stages while it is built, whether a mask has a zero. A fake
+tensor has no values, so they are kept beside it. Known are tensors made of Python's numbers, filled ones
+(ones, arange), real tensors of the CPU that meet fake ones, and what is computed of known tensors alone:
+the operator runs once more, on the CPU, on the values. A tensor that something unknown or random is
+written to is no longer known, nor is any other that shares its memory.
 PyTorch's own `FakeTensor.constant` is of one element, and is lost on the way to a device.
 """
 
@@ -20,18 +21,37 @@ from torch.utils.weak import WeakIdKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SMALL = 4096  # elements
+SMALL = 16 * 1024 * 1024  # bytes: a mask of every query by every key
+# Their values are what happens to lie in memory.
+UNFILLED = ("aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted",
+            "aten::new_empty", "aten::new_empty_strided", "aten::resize", "aten::resize_",
+            "aten::resize_as_")
+# The results follow from the size of a tensor alone.
+OF_ITS_SIZE = ("aten::full_like", "aten::ones_like", "aten::zeros_like")
+OF_ITS_TYPE = ("aten::new_full", "aten::new_ones", "aten::new_zeros")
 MADE_OF_NUMBERS = (torch.ops.aten.lift_fresh.default, torch.ops.aten.lift_fresh_copy.default)
 READS = torch.ops.aten._local_scalar_dense.default
 UNKNOWN = object()
 
 
-def is_random(operator: Any) -> bool:
-    return torch.Tag.nondeterministic_seeded in operator.tags
+def has_no_values(operator: Any) -> bool:
+    """Whatever it is called with."""
+    if not isinstance(operator, torch._ops.OpOverload):
+        return True
+    return torch.Tag.nondeterministic_seeded in operator.tags or operator._schema.name in UNFILLED
 
 
 def on_cpu(value: Any) -> Any:
     return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def is_small(tensor: torch.Tensor) -> bool:
+    return tensor.numel() * tensor.element_size() <= SMALL
+
+
+def is_real(tensor: torch.Tensor) -> bool:
+    """Of the CPU, and not fake: a script's data, a number of HostValues."""
+    return type(tensor) is torch.Tensor and tensor.device.type == "cpu"
 
 
 class KnownValues:
@@ -46,20 +66,51 @@ class KnownValues:
         same = value is not None and value.shape == tensor.shape and value.dtype == tensor.dtype
         return value if same else None
 
+    def value(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """As `of`; of a real tensor itself."""
+        if type(tensor) is FakeTensor:
+            return self.of(tensor)
+        return tensor if is_real(tensor) and is_small(tensor) else None
+
     def evaluated(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """What the operator makes of the values of its tensors, which it writes to where it is in place;
-        UNKNOWN where one has none."""
+        UNKNOWN where one has none, or it has no tensors."""
         flat, form = tree_flatten((arguments, options))
-        fakes = [one for one in flat if isinstance(one, torch.Tensor)]
-        if operator in MADE_OF_NUMBERS and len(fakes) == 1 and type(fakes[0]) is torch.Tensor:
-            return fakes[0].detach().clone() if fakes[0].numel() <= SMALL else UNKNOWN
-        if not fakes or any(type(one) is not FakeTensor or self.of(one) is None for one in fakes):
+        tensors = [one for one in flat if isinstance(one, torch.Tensor)]
+        if operator in MADE_OF_NUMBERS and len(tensors) == 1 and is_real(tensors[0]):
+            return tensors[0].detach().clone() if is_small(tensors[0]) else UNKNOWN
+        if not tensors or has_no_values(operator):
             return UNKNOWN
-        if not isinstance(operator, torch._ops.OpOverload) or is_random(operator):
+        if operator._schema.is_mutable and any(is_real(one) for one in tensors):
+            return UNKNOWN  # it is written to once, by PyTorch
+        known = [self.value(one) if isinstance(one, torch.Tensor) else on_cpu(one) for one in flat]
+        if any(one is None and isinstance(other, torch.Tensor)
+               for one, other in zip(known, flat, strict=True)):
             return UNKNOWN
-        known = [self.of(one) if isinstance(one, torch.Tensor) else on_cpu(one) for one in flat]
         positional, named = tree_unflatten(known, form)
         return operator(*positional, **named)
+
+    def filled(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any],
+               result: Any) -> Any:
+        """What an operator makes of sizes and numbers: ones, arange, zeros_like; UNKNOWN of others."""
+        if type(result) is not FakeTensor or not is_small(result) or has_no_values(operator):
+            return UNKNOWN
+        if operator._schema.is_mutable:
+            return UNKNOWN
+        name = operator._schema.name
+        flat, form = tree_flatten((arguments, options))
+        sized = any(isinstance(one, torch.Tensor) for one in flat)
+        if sized and name not in OF_ITS_SIZE + OF_ITS_TYPE:
+            return UNKNOWN
+
+        def stands_in(one: Any) -> Any:
+            if not isinstance(one, torch.Tensor):
+                return on_cpu(one)
+            return torch.empty(one.shape if name in OF_ITS_SIZE else (0,), dtype=one.dtype)
+
+        with no_dispatch():
+            positional, named = tree_unflatten([stands_in(one) for one in flat], form)
+            return operator(*positional, **named)
 
     def value_of_call(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """As `evaluated`, with nothing dispatched; UNKNOWN where the values do not allow the call, which
@@ -94,5 +145,5 @@ class KnownValues:
     def note(self, result: Any, value: Any) -> None:
         """The call's results, and what it made of values."""
         for tensor, known in zip(tree_leaves(result), tree_leaves(value), strict=True):
-            if type(tensor) is FakeTensor and isinstance(known, torch.Tensor) and known.numel() <= SMALL:
+            if type(tensor) is FakeTensor and isinstance(known, torch.Tensor) and is_small(known):
                 self.values[tensor] = known

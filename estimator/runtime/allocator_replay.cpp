@@ -110,23 +110,70 @@ class PyTorchPool {
   std::map<std::size_t, WorkspaceRange> same_workspaces_;
 };
 
-}  // namespace
+/// A pool that also notes, by node of the step that runs, the most that it holds of the driver.
+class NotingPool : public PyTorchPool {
+ public:
+  NotingPool(const SizedStep& step, std::size_t entries, const ReplaySettings& settings)
+      : PyTorchPool(step, entries, settings), most_(step.graph->nodes.size()) {}
 
-ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
-                             const ReplaySettings& settings) {
+  [[nodiscard]] auto allocate(Bytes bytes, NodeId node) {
+    auto block = PyTorchPool::allocate(bytes, node);
+    const Bytes reserved = statistics().reserved.current;
+    if (node.valid()) most_[node.index()] = std::max(most_[node.index()], reserved);
+    return block;
+  }
+  /// A step begins.
+  void reset_peaks() {
+    PyTorchPool::reset_peaks();
+    at_begin_ = statistics().reserved.current;
+    std::ranges::fill(most_, Bytes());
+  }
+  /// Nodes that allocate nothing hold what the node before them did.
+  [[nodiscard]] std::vector<Bytes> by_node() && {
+    Bytes before = at_begin_;
+    for (Bytes& most : most_) before = most = most == Bytes() ? before : most;
+    return std::move(most_);
+  }
+
+ private:
+  Bytes at_begin_;
+  std::vector<Bytes> most_;
+};
+
+/// Runs the process in a pool and calls `end` with its replay and the pool.
+template <typename Pool, typename End>
+auto replayed(const SizedStep& step, const std::vector<Touches>& touches,
+              const ReplaySettings& settings, End end) {
   const auto uses_of = [&](StepNumber number) {
     return storage_uses(
         step, {.step = number, .buffers = settings.buffers, .with_workspaces = false}, touches);
   };
   const std::vector<StorageUse> first = uses_of(StepNumber::first);
   const std::vector<StorageUse> steady = uses_of(StepNumber::steady);
-  PyTorchPool pool(step, steady.size(), settings);
+  Pool pool(step, steady.size(), settings);
   ProcessWalk walk(step, settings.buffers, first, steady, pool);
   if (walk.load()) walk.run_steps();
-  ProcessReplay replay = std::move(walk).report();
-  replay.same_limits = pool.same_limits();
-  replay.same_workspaces = std::move(pool).same_workspaces();
-  return replay;
+  return end(std::move(walk).report(), pool);
+}
+
+}  // namespace
+
+ProcessReplay replay_process(const SizedStep& step, const std::vector<Touches>& touches,
+                             const ReplaySettings& settings) {
+  return replayed<PyTorchPool>(step, touches, settings,
+                               [](ProcessReplay replay, PyTorchPool& pool) {
+                                 replay.same_limits = pool.same_limits();
+                                 replay.same_workspaces = std::move(pool).same_workspaces();
+                                 return replay;
+                               });
+}
+
+std::vector<Bytes> reserved_by_node(const SizedStep& step, const std::vector<Touches>& touches,
+                                    const ReplaySettings& settings) {
+  return replayed<NotingPool>(
+      step, touches, settings, [](const ProcessReplay& replay, NotingPool& pool) {
+        return replay.completed() ? std::move(pool).by_node() : std::vector<Bytes>();
+      });
 }
 
 }  // namespace stowage

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JSON Schemas of the program's answers, made from the dataclasses that Python reads them into, and of files.
+"""JSON Schemas of the answers, made from the dataclasses that Python reads them into, and of files.
 
     tests/python_answers/answer_schemas.py            compares docs/schemas with them; 1: they differ
     tests/python_answers/answer_schemas.py --write    writes docs/schemas
@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 from file_schemas import DRAFT, file_documents  # noqa: E402
+
 from stowage.answers.difference import Difference  # noqa: E402
 from stowage.answers.largest_batch import Batch  # noqa: E402
 from stowage.answers.memory import Check, ServingCheck  # noqa: E402

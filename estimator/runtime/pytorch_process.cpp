@@ -4,6 +4,7 @@
 
 #include "estimator/memory/partition.hpp"
 #include "estimator/runtime/allocator_replay.hpp"
+#include "estimator/runtime/allocator_trace.hpp"
 #include "estimator/runtime/cublas_workspaces.hpp"
 #include "estimator/runtime/runtime_process.hpp"
 
@@ -62,11 +63,14 @@ RuntimeRun run_pytorch(const StepOnCard& on_card) {
   return result;
 }
 
-std::vector<Bytes> reserved_in_pytorch(const StepOnCard& on_card, const RuntimeRun& run) {
+/// Those of `run`: within the card's limit only where that completed.
+ReplaySettings settings_of(const StepOnCard& on_card, const RuntimeRun& run) {
   const bool is_limited = !run.failure && has_room(on_card);
-  return reserved_by_node(
-      on_card.step, on_card.touches,
-      within(on_card, is_limited ? on_card.limit : unlimited_memory, on_card.settings.allocator));
+  return within(on_card, is_limited ? on_card.limit : unlimited_memory, on_card.settings.allocator);
+}
+
+std::vector<Bytes> reserved_in_pytorch(const StepOnCard& on_card, const RuntimeRun& run) {
+  return reserved_by_node(on_card.step, on_card.touches, settings_of(on_card, run));
 }
 
 bool completes_in_pytorch(const StepOnCard& on_card) {
@@ -99,6 +103,10 @@ std::vector<RuntimeRow> pytorch_rows(const RuntimeRun& run, const CheckSettings&
 }
 
 }  // namespace
+
+AllocatorTrace trace_pytorch(const StepOnCard& on_card, const RuntimeRun& run) {
+  return trace_allocator(on_card.step, on_card.touches, settings_of(on_card, run));
+}
 
 RuntimeProcess pytorch_process() {
   return {.runtime = Runtime::pytorch,

@@ -1,7 +1,11 @@
+#include <unistd.h>
+
+#include <optional>
 #include <variant>
 
 #include "cli/commands/commands.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/report/check_answer.hpp"
 #include "cli/report/serving_answer.hpp"
 #include "cli/report/table_answer.hpp"
@@ -14,13 +18,27 @@ const char* check_stage(const CheckQuestion&) { return "sizing the step"; }
 const char* check_stage(const ServingQuestion&) { return "sizing prefill and decode"; }
 const char* check_stage(const TableQuestion&) { return "comparing"; }
 
-RenderedAnswer shown(const CheckAnswer& found, const CheckRequest& request) {
-  return rendered(found, request.typed, request.verbose);
+/// With memory over the step where stdout is a terminal, which shows it as a chart.
+Result<RenderedAnswer> shown_answer(const CheckQuestion& question, const CheckRequest& request) {
+  const auto setup = set_up_check(question);
+  if (!setup) return tl::unexpected(setup.error());
+  const auto found = answer(question, *setup);
+  if (!found) return tl::unexpected(found.error());
+  std::optional<MemoryOverStep> memory;
+  if (is_terminal(STDOUT_FILENO)) {
+    const auto step = setup->at_batch(found->batch);
+    if (!step) return tl::unexpected(step.error());
+    memory = memory_over_step(*step, found->card, found->settings, found->training.run);
+  }
+  return rendered(*found, request.typed, request.verbose, memory ? &*memory : nullptr);
 }
-RenderedAnswer shown(const ServingAnswer& found, const CheckRequest& request) {
-  return rendered(found, request.verbose);
+Result<RenderedAnswer> shown_answer(const ServingQuestion& question, const CheckRequest& request) {
+  return answer(question).map(
+      [&](const ServingAnswer& found) { return rendered(found, request.verbose); });
 }
-RenderedAnswer shown(const TableAnswer& found, const CheckRequest&) { return rendered(found); }
+Result<RenderedAnswer> shown_answer(const TableQuestion& question, const CheckRequest&) {
+  return answer(question).map([](const TableAnswer& found) { return rendered(found); });
+}
 
 }  // namespace
 
@@ -28,7 +46,7 @@ Result<RenderedAnswer> run_check(const CheckRequest& request) {
   return std::visit(
       [&](const auto& question) -> Result<RenderedAnswer> {
         const Progress progress(check_stage(question));
-        return answer(question).map([&](const auto& found) { return shown(found, request); });
+        return shown_answer(question, request);
       },
       request.question);
 }

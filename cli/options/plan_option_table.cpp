@@ -161,6 +161,12 @@ std::vector<OptionSpec> plan_options() {
        .choices = {"dot", "json", "tensorflow", "deepspeed", "fsdp", "accelerate", "torchtitan",
                    "megatron", "axolotl", "trl", "llama.cpp"},
        .later = {"trace", "memory-snapshot", "html"}},
+      {.name = "report",
+       .type = text,
+       .group = output,
+       .value = "FILE",
+       .help = "also write a page to look at: memory over the step, over batches, by layer; one "
+               "HTML file (.html) that needs no network"},
       {.name = "format",
        .type = choice,
        .group = output,

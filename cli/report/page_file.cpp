@@ -10,6 +10,7 @@
 namespace stowage {
 
 Result<void> check_page_file(const std::string& path, const std::string& output) {
+  if (path.empty()) return {};
   if (!names_page(path)) {
     return failure(question_error(
         fmt::format("`report` {}: what is written is HTML, and the name says something else", path),

@@ -9,9 +9,9 @@
 
 namespace stowage {
 
-/// Asked before long work, while no other OutputFile is open. `output`: the other file that the
-/// command writes; "": none. Errors: a name that is no page's, the other file's name, one that
-/// cannot be written.
+/// Asked before long work, while no other OutputFile is open. `path`, and `output`, the other file
+/// that the command writes: "": none. Errors: a name that is no page's, the other file's name, one
+/// that cannot be written.
 [[nodiscard]] Result<void> check_page_file(const std::string& path, const std::string& output = {});
 
 /// Writes the page whole or not at all, and says so in `answer`, which the content is of. Errors:

@@ -81,7 +81,7 @@ std::vector<const LiveTensor*> largest_tensors_of(const MemoryOverStep& memory) 
 
 }  // namespace
 
-Json memory_json(const MemoryOverStep& memory) {
+Json memory_json(const MemoryOverStep& memory, bool with_nodes) {
   LayerTable layers(*memory.graph);
   Json::Array nodes = nodes_json(*memory.graph, layers);
   Json::Array classes;
@@ -102,15 +102,19 @@ Json memory_json(const MemoryOverStep& memory) {
                                      layers.index_of(tensor->entry.op), tensor->nodes.begin,
                                      tensor->nodes.end, tensor->bytes});
   }
-  return Json::Object{{"node_names", std::move(nodes[0])},
-                      {"node_layers", std::move(nodes[1])},
-                      {"phases", phases_json(*memory.graph)},
-                      {"layers", std::move(layers).rows()},
-                      {"classes", std::move(classes)},
-                      {"reserved", bytes_changes(memory.reserved)},
-                      {"peak", memory.peak},
-                      {"tensors", std::move(tensors)},
-                      {"tensors_not_listed", std::ssize(memory.tensors) - std::ssize(listed)}};
+  Json::Object json;
+  if (with_nodes) {
+    json = {{"node_names", std::move(nodes[0])},
+            {"node_layers", std::move(nodes[1])},
+            {"phases", phases_json(*memory.graph)}};
+  }
+  json.emplace_back("layers", std::move(layers).rows());
+  json.emplace_back("classes", std::move(classes));
+  json.emplace_back("reserved", bytes_changes(memory.reserved));
+  json.emplace_back("peak", memory.peak);
+  json.emplace_back("tensors", std::move(tensors));
+  json.emplace_back("tensors_not_listed", std::ssize(memory.tensors) - std::ssize(listed));
+  return json;
 }
 
 Json layers_json(std::span<const LayerRow> rows, bool has_costs) {

@@ -127,13 +127,18 @@ function memoryChart(data, words) {
                      'text-anchor': 'end'}, `${words.limit}: ${bytesText(words.room)}`));
     return drawn;
   };
+  const peakLabel = (at, height) => {
+    const isLeft = at > (box.left + box.right) / 2;
+    return svgEl('text', {class: 'strong halo', x: at + (isLeft ? -8 : 8), y: height, 'text-anchor': isLeft ? 'end' : 'start'},
+                 `peak ${bytesText(memory.live[memory.peak])}`);
+  };
   const peak = () => {
     const at = memory.peak + 0.5;
     if (!inView(at)) return [];
     const top = y(memory.live[memory.peak]);
     return [svgEl('line', {class: 'peak-line', x1: x(at), x2: x(at), y1: top, y2: box.bottom}),
             svgEl('path', {class: 'peak-mark', d: `M${x(at)},${top}l-5,-8h10Z`}),
-            label(box, `peak ${bytesText(memory.live[memory.peak])}`, x(at), box.bottom - 8, {class: 'strong halo'})];
+            peakLabel(x(at), (top + box.bottom) / 2)];
   };
   const cursor = () => {
     const parts = [];
@@ -158,7 +163,7 @@ function memoryChart(data, words) {
     return svgEl('svg', {viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true'},
       ...sizeGrid(box, most, y, sizeUnit(most), narrow() ? 4 : 6), ...areas(columns),
       svgEl('line', {class: 'axis', x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom}),
-      ...phases(), ...lines(columns), ...peak(), marks);
+      ...phases(), ...lines(columns), marks, ...peak());
   };
 
   const about = el('div', {class: 'at'});

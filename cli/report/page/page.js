@@ -52,7 +52,7 @@ function capacityBar() {
   const parts = Object.entries(answer.footprint).filter(([, bytes]) => bytes > 0)
     .map(([key, bytes]) => ({key, name: capital(key.replaceAll('_', ' ')), bytes}));
   parts.sort((a, b) => stackOrder.indexOf(a.key) - stackOrder.indexOf(b.key));
-  for (const row of answer.runtime_rows) if (row.bytes > 0) parts.push({key: 'runtime', name: capital(row.name), bytes: row.bytes});
+  for (const row of answer.runtime_rows) if (row.bytes > 0) parts.push({key: 'runtime', name: row.name, bytes: row.bytes});
   if (total > available) parts.push({key: 'input', name: 'In use or to stay free', bytes: total - available});
   const taken = parts.reduce((sum, part) => sum + part.bytes, 0);
   const whole = Math.max(total, taken);
@@ -99,9 +99,11 @@ function layerTable() {
 
 function memorySection() {
   const isPicture = data.command === 'batch';
+  const reserves = data.memory.reserved.reduce((most, value, at) => at % 2 ? Math.max(most, value) : most, 0);
   const lead = [isPicture ? `At a batch of ${countText(data.batch)}.` : '',
     data.with_evaluation ? 'Of the training step, without the evaluation beside it.' : '',
-    'Tensors by class, kernel by kernel, in a steady step.'].filter(Boolean).join(' ');
+    'Tensors by class, kernel by kernel, in a steady step.',
+    data.room_bytes > 2.2 * reserves ? `The card has room for ${bytesText(data.room_bytes)} in the allocator, far above the chart.` : ''].filter(Boolean).join(' ');
   return chartSection('Memory over the step', 'memory', lead, memoryChart(data.memory, {id: 'step-memory', name: 'Kernels of the step',
     reserved: 'reserved by the allocator', held: 'reserved', limit: 'room for the allocator', room: data.room_bytes}));
 }
@@ -128,7 +130,7 @@ function checkPage() {
       bytesFigure('Available', 'available_bytes', answer.device.available_bytes),
       figure('Peak while', 'at', peak.at, peak.at)),
     noteList(answer.notes), capacityBar(), memorySection(),
-    curveSection({[`${countText(data.batch)}`]: data.batch}), layerTable()];
+    curveSection({'this batch': data.batch}), layerTable()];
 }
 
 function batchPage() {
@@ -146,8 +148,70 @@ function batchPage() {
     memorySection(), layerTable()];
 }
 
+function planFigures(plan) {
+  const isOurs = data.command === 'plan';
+  return el('dl', {class: 'figures'},
+    figure('Step, simulated', 'step_seconds', plan.step_seconds, secondsText(plan.step_seconds)),
+    figure('With all on the GPU', 'all_gpu_step_seconds', plan.all_gpu_step_seconds, secondsText(plan.all_gpu_step_seconds)),
+    isOurs ? bytesFigure('GPU arena', 'arena_bytes', plan.arena_bytes)
+           : bytesFigure('Reserved by PyTorch', 'peak_reserved_bytes', plan.peak_reserved_bytes),
+    bytesFigure('Over PCIe', 'pcie_bytes', plan.pcie_bytes),
+    isOurs ? bytesFigure('Pinned host memory', 'host_peak_bytes', plan.host_peak_bytes)
+           : bytesFigure('Pinned host memory', 'pinned_bytes', plan.pinned_bytes));
+}
+
+function planVerdict(plan) {
+  const fits = answer.verdict === 'fits';
+  return el('p', {class: 'verdict ' + (fits ? 'good' : 'bad'), id: 'verdict', 'data-verdict': answer.verdict},
+    answer.chosen ? `The plan is '${answer.chosen}': ${plan.in_words}`
+                  : `No plan is chosen by default. This is '${plan.name}': ${plan.in_words}`);
+}
+
+const planColumns = [
+  {title: 'Step', number: true, cell: (row) => secondsText(row.step_seconds)},
+  {title: 'All on GPU', number: true, cell: (row) => secondsText(row.all_gpu_step_seconds)},
+  {title: 'Over PCIe', number: true, cell: (row) => bytesText(row.pcie_bytes)},
+  {title: 'At least', number: true, cell: (row) => bytesText(row.pcie_lower_bound_bytes)}];
+
+function planPage() {
+  const plan = answer.plans.find((each) => each.name === data.plan);
+  const chart = memoryChart(data.memory, {id: 'step-memory', name: 'Kernels of the step', reserved: 'arena', held: 'of arena',
+                                          limit: 'budget', room: data.room_bytes});
+  const onHost = (memory, title, id) => memory && chartSection(title, id, null,
+    memoryChart(Object.assign({}, data.memory, memory), {id: id + '-memory', name: title, reserved: 'arena', held: 'of arena', limit: '', room: 0}));
+  return [planVerdict(plan), planFigures(plan), noteList(answer.notes),
+    proposalTable(answer.plans, data.plan, [...planColumns,
+      {title: 'Arena', number: true, cell: (row) => bytesText(row.arena_bytes)},
+      {title: 'Pinned host', number: true, cell: (row) => bytesText(row.host_peak_bytes)}]),
+    chartSection('Memory of the GPU over the step', 'memory', 'Tensors by class in the plan\u2019s arena, kernel by kernel, with copies in flight.', chart),
+    chartSection('Lanes', 'lanes', 'What each lane does over the time of the step, as simulated.', lanesChart(data.lanes, chart.memory)),
+    placesSection(data.places),
+    onHost(data.pinned, 'Pinned memory of the host over the step', 'pinned'),
+    onHost(data.pageable, 'Pageable memory of the host over the step', 'pageable'),
+    data.frontier && data.frontier.length
+      ? chartSection('Frontier', 'frontier', 'The shortest step that was found at each budget; dashed: its bound.', frontierChart(data.frontier, data.room_bytes, data.card))
+      : section('Frontier', 'frontier', el('p', {class: 'faint'}, 'The time of the step at other budgets was not asked for: plan --frontier FILE searches it.'))];
+}
+
+function pytorchPlanPage() {
+  const plan = answer.plans.find((each) => each.name === data.plan);
+  const chart = memoryChart(data.memory, {id: 'step-memory', name: 'Kernels of the step', reserved: 'reserved by PyTorch', held: 'reserved',
+                                          limit: 'room for the allocator', room: data.room_bytes});
+  return [planVerdict(plan), planFigures(plan), noteList(answer.notes),
+    proposalTable(answer.plans, data.plan, [...planColumns,
+      {title: 'Reserved', number: true, cell: (row) => bytesText(row.peak_reserved_bytes)},
+      {title: 'Pinned host', number: true, cell: (row) => bytesText(row.pinned_bytes)}]),
+    chartSection('Memory over the step', 'memory', 'Tensors by class, kernel by kernel, as PyTorch runs the step with the plan.', chart),
+    decisionsSection(plan)];
+}
+
+function noPlanPage() {
+  document.getElementById('as-text').open = true;
+  return [el('p', {class: 'verdict bad', id: 'verdict', 'data-verdict': answer.verdict}, 'There is no plan: the text below says why.'), noteList(answer.notes)];
+}
+
 function buildPage() {
-  const pages = {check: checkPage, batch: batchPage};
+  const pages = {check: checkPage, batch: batchPage, plan: planPage, 'plan-for-pytorch': pytorchPlanPage, 'no-plan': noPlanPage};
   document.getElementById('page').replaceChildren(pageHeader(), ...pages[data.command]().filter(Boolean),
     el('footer', {class: 'faint small'}, `Written by ${data.written_by}. This page is one file and asks for no other.`));
   for (const chart of drawn) chart.redraw();

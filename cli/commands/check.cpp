@@ -1,12 +1,16 @@
 #include <unistd.h>
 
 #include <optional>
+#include <utility>
 #include <variant>
 
+#include "answers/report/sizing_pages.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/report/check_answer.hpp"
+#include "cli/report/page_file.hpp"
+#include "cli/report/picture_json.hpp"
 #include "cli/report/serving_answer.hpp"
 #include "cli/report/table_answer.hpp"
 
@@ -40,9 +44,29 @@ Result<RenderedAnswer> shown_answer(const TableQuestion& question, const CheckRe
   return answer(question).map([](const TableAnswer& found) { return rendered(found); });
 }
 
+/// The answer, and a page of it in a file.
+Result<RenderedAnswer> checked_with_page(const CheckQuestion& question,
+                                         const CheckRequest& request) {
+  if (auto writable = check_page_file(request.page); !writable) {
+    return tl::unexpected(std::move(writable.error()));
+  }
+  const Progress progress(check_stage(question));
+  const auto page = check_page(question);
+  if (!page) return tl::unexpected(page.error());
+  RenderedAnswer answer =
+      rendered(page->answer, request.typed, request.verbose, &page->step.memory);
+  if (auto written = write_page(request.page, page_of(*page, answer), answer); !written) {
+    return tl::unexpected(std::move(written.error()));
+  }
+  return answer;
+}
+
 }  // namespace
 
 Result<RenderedAnswer> run_check(const CheckRequest& request) {
+  if (!request.page.empty()) {
+    return checked_with_page(std::get<CheckQuestion>(request.question), request);
+  }
   return std::visit(
       [&](const auto& question) -> Result<RenderedAnswer> {
         const Progress progress(check_stage(question));

@@ -162,6 +162,12 @@ std::vector<OptionSpec> plan_options() {
                    "megatron", "axolotl", "trl", "llama.cpp", "trace", "memory-snapshot", "svg",
                    "markdown"},
        .later = {"html"}},
+      {.name = "report",
+       .type = text,
+       .group = output,
+       .value = "FILE",
+       .help = "also write a page to look at: memory over the step, over batches, by layer; one "
+               "HTML file (.html) that needs no network"},
       {.name = "format",
        .type = choice,
        .group = output,

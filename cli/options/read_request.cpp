@@ -136,7 +136,8 @@ Diagnostics options_of_one_answer(const Arguments& arguments,
 Result<CheckRequest> read_check_table(const Arguments& arguments, StepQuestion step,
                                       CardQuestion card,
                                       const std::optional<ServingSettings>& serving) {
-  if (Diagnostics mistakes = options_of_one_answer(arguments, {"eval-batch", "rule-of-thumb"});
+  if (Diagnostics mistakes =
+          options_of_one_answer(arguments, {"eval-batch", "rule-of-thumb", "report"});
       !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }
@@ -156,8 +157,14 @@ Result<CheckRequest> read_check_request(const Arguments& arguments) {
   if (asks_for_table(arguments, step, card)) {
     return read_check_table(arguments, std::move(step), std::move(card), serving);
   }
-  CheckRequest request{.verbose = arguments.flag("verbose"), .typed = arguments.typed()};
+  CheckRequest request{.verbose = arguments.flag("verbose"),
+                       .page = text_or_empty(arguments, "report"),
+                       .typed = arguments.typed()};
   if (serving) {
+    if (arguments.given("report")) {
+      return failure(
+          command_line_error("--report is of one step, and --context-length sizes two passes"));
+    }
     request.question = ServingQuestion{std::move(step), std::move(card), *serving};
     return request;
   }
@@ -204,7 +211,7 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   const auto margin = arguments.size("margin");
   const auto batch = arguments.integer("at-batch");
   if (asks_for_table(arguments, *step, *card)) {
-    if (Diagnostics mistakes = options_of_one_answer(arguments, {"global-batch"});
+    if (Diagnostics mistakes = options_of_one_answer(arguments, {"global-batch", "report"});
         !mistakes.empty()) {
       return tl::unexpected(std::move(mistakes));
     }
@@ -212,6 +219,11 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
                                ? TableCell(TableOfValues{*of->what, of->serving, batch, margin})
                                : TableCell(TableOfBatches{margin});
     return BatchRequest{table_of(arguments, *std::move(step), *std::move(card), cell)};
+  }
+  if (of->what && arguments.given("report")) {
+    return failure(command_line_error(
+        fmt::format("--report is of the largest batch, and this is a search for the largest {}",
+                    searched_quantity(*of->what).noun)));
   }
   if (of->what) {
     return BatchRequest{LargestValueQuestion{.step = *std::move(step),
@@ -224,7 +236,8 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   return BatchRequest{BatchQuestion{.step = *std::move(step),
                                     .card = *std::move(card),
                                     .margin = margin,
-                                    .global_batch = *global_batch}};
+                                    .global_batch = *global_batch},
+                      text_or_empty(arguments, "report")};
 }
 
 Result<LowerRequest> read_lower_request(const Arguments& arguments) {

@@ -153,6 +153,7 @@ std::string markdown_of(const CheckAnswer& sizes, const std::string& written_by)
                                     format_bytes(Bytes() - report.headroom));
   text += fmt::format(": {}, with {}.\n\n", plain(step_in_words(sizes)),
                       to_string(sizes.settings.runtime));
+  if (!report.culprit.empty()) text += plain(report.culprit) + "\n\n";
   text += peak_table(report) + '\n' + tensor_table(report) + '\n' + phase_table(report);
   return text + fmt::format("\nCounted by {}.\n", plain(written_by));
 }

@@ -82,23 +82,30 @@ class SnapshotWriter {
   std::string run() && {
     out_.begin_dict();
     out_.put("segments");
-    out_.begin_list();
-    for (const SegmentSnapshot& segment : trace_.segments) put_segment(segment);
-    out_.end_list();
+    put_list(trace_.segments, [&](const SegmentSnapshot& segment) { put_segment(segment); });
     out_.put("device_traces");
     out_.begin_list();
-    out_.begin_list();
-    for (const AllocatorEvent& event : trace_.events) {
+    put_list(trace_.events, [&](const AllocatorEvent& event) {
       put_event(event, action_of(event.kind));
       if (event.kind == AllocatorEvent::Kind::free) put_event(event, "free_completed");
-    }
-    out_.end_list();
+    });
     out_.end_list();
     out_.end_dict();
     return std::move(out_).finish();
   }
 
  private:
+  template <typename Item, typename Put>
+  void put_list(const std::vector<Item>& items, Put put) {
+    constexpr std::size_t most_in_a_batch = 500;
+    out_.begin_list();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i > 0 && i % most_in_a_batch == 0) out_.end_batch();
+      put(items[i]);
+    }
+    out_.end_list();
+  }
+
   void put_event(const AllocatorEvent& event, std::string_view action) {
     out_.begin_dict();
     out_.put("action", action);
@@ -139,9 +146,7 @@ class SnapshotWriter {
     out_.begin_list();
     out_.end_list();
     out_.put("blocks");
-    out_.begin_list();
-    for (const BlockSnapshot& block : segment.blocks) put_block(block);
-    out_.end_list();
+    put_list(segment.blocks, [&](const BlockSnapshot& block) { put_block(block); });
     out_.end_dict();
   }
 

@@ -120,17 +120,20 @@ class MemoryDrawing {
   void stack() {
     std::vector<Bytes> below(columns_.size());
     for (const StorageClass of : classes_) {
-      std::string upper, lower;
+      std::vector<Bytes> above = below;
+      std::string path;
       for (std::size_t i = 0; i < columns_.size(); ++i) {
-        const Bytes above = below[i] + at(of, columns_[i].at);
-        const double begin = x(columns_[i].nodes.begin), end = x(columns_[i].nodes.end);
-        upper += fmt::format("L{:.1f} {:.1f}H{:.1f}", begin, y(above), end);
-        lower = fmt::format("L{:.1f} {:.1f}H{:.1f}", end, y(below[i]), begin) + lower;
-        below[i] = above;
+        above[i] += at(of, columns_[i].at);
+        path += fmt::format("{}{:.1f} {:.1f}H{:.1f}", i == 0 ? 'M' : 'L',
+                            x(columns_[i].nodes.begin), y(above[i]), x(columns_[i].nodes.end));
       }
-      upper[0] = 'M';
-      put("<path fill=\"{}\" d=\"{}{}Z\"><title>{}</title></path>\n", color(of), upper, lower,
+      for (std::size_t i = columns_.size(); i-- > 0;) {
+        path += fmt::format("L{:.1f} {:.1f}H{:.1f}", x(columns_[i].nodes.end), y(below[i]),
+                            x(columns_[i].nodes.begin));
+      }
+      put("<path fill=\"{}\" d=\"{}Z\"><title>{}</title></path>\n", color(of), path,
           class_words(of));
+      below = std::move(above);
     }
   }
 

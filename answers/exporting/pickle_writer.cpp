@@ -21,6 +21,7 @@ PickleWriter::PickleWriter() : bytes_(protocol_2) {}
 void PickleWriter::begin_dict() { (bytes_ += empty_dict) += mark; }
 void PickleWriter::end_dict() { bytes_ += set_items; }
 void PickleWriter::begin_list() { (bytes_ += empty_list) += mark; }
+void PickleWriter::end_batch() { (bytes_ += append_all) += mark; }
 void PickleWriter::end_list() { bytes_ += append_all; }
 void PickleWriter::begin_tuple() { bytes_ += mark; }
 void PickleWriter::end_tuple() { bytes_ += tuple; }

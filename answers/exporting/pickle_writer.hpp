@@ -19,6 +19,9 @@ class PickleWriter {
   void begin_dict();
   void end_dict();
   void begin_list();
+  /// Ends a batch of the list's items. Python writes a thousand to a batch, and readers in a
+  /// browser hold a whole batch as the arguments of one call.
+  void end_batch();
   void end_list();
   void begin_tuple();
   void end_tuple();

@@ -61,6 +61,18 @@ std::string trace_of(const ShownStep& shown, std::vector<std::string>& remarks) 
       step, sizes.card, memory_over_step(step, sizes.card, sizes.settings, sizes.training.run)));
 }
 
+std::vector<std::string> remarks_on(const CheckAnswer& sizes) {
+  std::vector<std::string> remarks{std::string(not_read_back)};
+  if (sizes.step.accumulation > 2) {
+    remarks.push_back(fmt::format("of {} micro-batches two are shown: the later ones are alike",
+                                  sizes.step.accumulation));
+  }
+  if (const std::size_t replicas = sizes.training.run.replicas.size(); replicas > 1) {
+    remarks.push_back(fmt::format("of {} replicas one is shown: they are alike", replicas));
+  }
+  return remarks;
+}
+
 }  // namespace
 
 Result<ExportAnswer> picture_of_step(const ExportQuestion& question) {
@@ -82,7 +94,7 @@ Result<ExportAnswer> picture_of_step(const ExportQuestion& question) {
   const ShownStep shown{*step, *sizes};
   ExportAnswer found;
   found.form = question.form;
-  found.remarks = {std::string(not_read_back)};
+  found.remarks = remarks_on(*sizes);
   switch (question.form) {
     case ExportForm::trace:
       found.body = trace_of(shown, found.remarks);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "estimator/base/printable.hpp"
@@ -22,7 +23,7 @@ constexpr std::array<std::string_view, 9> rightward{" ", "▏", "▎", "▍", "�
 int eighths(Bytes value, Bytes most, std::size_t cells) {
   if (value <= Bytes() || most <= Bytes()) return 0;
   const double share = static_cast<double>(value.count()) / static_cast<double>(most.count());
-  return std::max(1, static_cast<int>(share * static_cast<double>(cells) * 8 + 0.5));
+  return std::max(1, static_cast<int>(std::lround(share * static_cast<double>(cells) * 8)));
 }
 
 std::string_view cell_of(int filled, const std::array<std::string_view, 9>& blocks, bool unicode) {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/lowered_step.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/support/source_directory.hpp"
 
 namespace stowage {
 
@@ -33,7 +33,7 @@ TEST_CASE("what is no text goes into a file or a pipe, and not onto a terminal o
     const Outcome shown = stowage_program(exported(form), {.terminal_columns = 120});
     CHECK(shown.exit_code == 2);
     CHECK(shown.out == "<command line>: error: " + std::string(form) +
-                           " is no text, and stdout is a terminal\r\n" + hint + "\r\n");
+                           " is no text, and stdout is a terminal\n" + hint + "\n");
     const Outcome as_json =
         stowage_program(exported(form) + std::vector<std::string>{"--format", "json"});
     CHECK(as_json.exit_code == 2);

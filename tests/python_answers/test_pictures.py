@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import pickletools
 import subprocess
 import tempfile
 import unittest
@@ -162,6 +163,18 @@ class MemorySnapshot(unittest.TestCase):
                     self.assertEqual(
                         sum(block["size"] for block in segment["blocks"]), segment["total_size"]
                     )
+
+    def test_its_lists_come_in_batches(self) -> None:
+        """MemoryViz.js holds a whole batch as the arguments of one call."""
+        largest, items = 0, [0]  # by open mark: dictionaries, lists and tuples within it
+        for opcode, _, _ in pickletools.genops(run("export", *STEP, "--to", "memory-snapshot")):
+            if opcode.name == "MARK":
+                items.append(0)
+            elif opcode.name in ("APPENDS", "SETITEMS", "TUPLE"):
+                largest = max(largest, items.pop())
+                items[-1] += 1
+        self.assertEqual(len(items), 1)
+        self.assertLessEqual(largest, 1000)
 
     def test_frames_name_the_tensor_the_kernel_and_the_layer_with_its_line(self) -> None:
         snapshot = pickle.loads(run("export", *STEP, "--to", "memory-snapshot"))

@@ -204,6 +204,28 @@ TEST_CASE("a picture says beside it that it is not read back") {
   CHECK(found->fits());
 }
 
+TEST_CASE("of many micro-batches two are shown, which is said") {
+  ExportQuestion question = small_step(ExportForm::svg);
+  question.step.wishes.accumulation = 4;
+  const auto found = answer(question);
+  REQUIRE_MESSAGE(found, render(found.error()));
+  CHECK(found->remarks ==
+        Lines{"it is to be looked at: neither a step nor a plan can be read back from it",
+              "of 4 micro-batches two are shown: the later ones are alike"});
+}
+
+TEST_CASE("markdown says what a step lacks that does not fit") {
+  ExportQuestion question = small_step(ExportForm::markdown);
+  question.card = CardQuestion{.cuda_total = 600_MiB, .configs = question.card->configs};
+  question.batch = 1'000'000;
+  const std::string body = exported_body(question);
+  CHECK(body.substr(0, body.find("\n\n| Size")) ==
+        "### mlp does not fit a generic 600.0 MiB card\n\n"
+        "22.4 GiB wanted, 600.0 MiB available, 21.8 GiB too much: mlp, batch 1000000, training "
+        "with sgd, fp32, with pytorch.\n\n"
+        "relu\\_2.backward needs 18.2 GiB at once; its largest tensor is relu\\_1 (3.8 GiB)");
+}
+
 TEST_CASE("a picture of a step that does not fit is made, and is no yes") {
   for (const ExportForm form :
        {ExportForm::trace, ExportForm::memory_snapshot, ExportForm::svg, ExportForm::markdown}) {

@@ -83,7 +83,12 @@ Result<BatchPage> batch_page(const BatchQuestion& question) {
   }();
   auto step = picture_of(*setup, shown.first, *shown.second);
   if (!step) return tl::unexpected(std::move(step.error()));
-  return BatchPage{*std::move(found), *std::move(step)};
+  std::vector<CurvePoint> curve = report.curve;
+  if (std::ranges::find(curve, shown.first, &CurvePoint::batch) == curve.end()) {
+    curve.push_back({shown.first, shown.second->device_bytes});
+    std::ranges::sort(curve, {}, &CurvePoint::batch);
+  }
+  return BatchPage{*std::move(found), *std::move(step), std::move(curve)};
 }
 
 }  // namespace stowage

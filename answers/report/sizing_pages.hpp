@@ -37,6 +37,8 @@ struct CheckPage {
 struct BatchPage {
   BatchAnswer answer;
   StepPicture step;  ///< at the recommended batch, else at the largest, else at the smallest
+  /// The report's, with the recommended batch; where nothing fits, the smallest batch alone.
+  std::vector<CurvePoint> curve;
 };
 /// Errors: as answer()'s.
 [[nodiscard]] Result<BatchPage> batch_page(const BatchQuestion& question);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "answers/question/question_error.hpp"
+#include "answers/question/shell_word.hpp"
 #include "cli/output/output_file.hpp"
 
 namespace stowage {
@@ -12,9 +14,10 @@ namespace stowage {
 Result<void> check_page_file(const std::string& path, const std::string& output) {
   if (path.empty()) return {};
   if (!names_page(path)) {
+    const std::string page = std::filesystem::path(path).replace_extension(".html").string();
     return failure(question_error(
         fmt::format("`report` {}: what is written is HTML, and the name says something else", path),
-        "a name that ends in .html"));
+        fmt::format("`report` {}", shell_word(page))));
   }
   if (path == output) return failure(question_error("`output` and `report` name the same file"));
   return OutputFile::open(path).map([](const OutputFile&) {});

@@ -169,9 +169,7 @@ PageContent page_of(const BatchPage& page, const RenderedAnswer& answer) {
                       .answer = answer};
   content.shown = {{"command", "batch"}, {"title", content.title}, {"card", found.card.name}};
   add_picture(page.step, content.shown);
-  const std::vector<CurvePoint>& curve = found.report.curve;
-  const std::vector<CurvePoint> smallest{{page.step.batch, found.verdict().device_bytes}};
-  content.shown.emplace_back("curve", curve_json(curve.empty() ? smallest : curve));
+  content.shown.emplace_back("curve", curve_json(page.curve));
   return content;
 }
 

@@ -43,7 +43,8 @@ class Browser:
         self.errors: list[str] = []
         self.requests: list[str] = []
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self.session = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
+        self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")
 
@@ -129,10 +130,10 @@ class Browser:
     def move(self, x: float, y: float) -> None:
         self.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y})
 
-    def screenshot(self, file: pathlib.Path, whole: bool = True) -> None:
-        data = self.send("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": whole})
-        if whole:
-            size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-            clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-            data = self.send("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": clip})
-        file.write_bytes(base64.b64decode(data["data"]))
+    def screenshot(self, file: pathlib.Path) -> None:
+        """The whole page, as a PNG."""
+        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        picture = self.send("Page.captureScreenshot",
+                            {"format": "png", "captureBeyondViewport": True, "clip": clip})
+        file.write_bytes(base64.b64decode(picture["data"]))

@@ -29,6 +29,21 @@ class StepMemory {
     this.mostReserved = this.reserved.reduce((a, b) => Math.max(a, b), 0);
     this.mostLive = this.live.reduce((a, b) => Math.max(a, b), 0);
   }
+  /** The phases as they are labelled: short ones in a row, as updates between gradients, are one. */
+  bands() {
+    const bands = [];
+    for (const phase of this.phases) {
+      const isShort = phase.end - phase.begin < this.count / 40;
+      const last = bands[bands.length - 1];
+      if (last && last.isShort && isShort) {
+        last.end = phase.end;
+        last.names.add(phase.name);
+      } else {
+        bands.push({names: new Set([phase.name]), begin: phase.begin, end: phase.end, isShort});
+      }
+    }
+    return bands.map((band) => ({name: [...band.names].join(', '), begin: band.begin, end: band.end}));
+  }
   phaseOf(node) { return this.phases.find((phase) => phase.begin <= node && node < phase.end).name; }
   at(node) { return this.tensors.filter((tensor) => tensor.begin <= node && node < tensor.end); }
   layerOf(index) { return index < 0 ? '' : this.layers[index][0]; }
@@ -105,7 +120,7 @@ function memoryChart(data, words) {
       return svgEl('path', {class: 'area', d: path + 'Z', style: {fill: 'var(--' + each.key + ')'}});
     });
   };
-  const phases = () => memory.phases.flatMap((phase) => {
+  const phases = () => memory.bands().flatMap((phase) => {
     const begin = Math.max(phase.begin, view.begin), end = Math.min(phase.end, view.end);
     if (begin >= end) return [];
     const wide = x(end) - x(begin);
@@ -118,10 +133,10 @@ function memoryChart(data, words) {
   const lines = (columns) => {
     const drawn = [svgEl('path', {class: 'reserved-line', d: stepped(columns, x, y, (at) => memory.reserved[at])})];
     const top = memory.reserved[columns[0].node];
-    drawn.push(svgEl('text', {class: 'reserved halo', x: box.left + 6, y: y(top) - 6},
+    const close = showsRoom && Math.abs(y(words.room) - y(top)) < 20;
+    drawn.push(svgEl('text', {class: 'reserved halo', x: box.left + 6, y: y(top) + (close && words.room > top ? 15 : -6)},
                      `${words.reserved}: ${bytesText(memory.mostReserved)}`));
     if (!showsRoom) return drawn;
-    const close = Math.abs(y(words.room) - y(top)) < 18;
     drawn.push(svgEl('line', {class: 'limit-line', x1: box.left, x2: box.right, y1: y(words.room), y2: y(words.room)}),
       svgEl('text', {class: 'limit halo', x: box.right - 4, y: y(words.room) + (close && words.room < memory.mostReserved ? 16 : -7),
                      'text-anchor': 'end'}, `${words.limit}: ${bytesText(words.room)}`));
@@ -186,7 +201,7 @@ function memoryChart(data, words) {
       {caption: 'Live by class', rowAttributes: (row) => ({'data-class': row.key, 'data-bytes': row.bytes[node]}),
        sum: ['All', bytesText(memory.live[node])]});
     const tensors = dataTable(shownTensors, [
-      {title: 'Largest tensors', cell: (row) => el('span', {}, swatch(memory.classes[row.of].key), row.name)},
+      {title: 'Largest tensors', cell: (row) => el('span', {}, swatch(memory.classes[row.of].key), breakable(row.name))},
       {title: 'Size', number: true, cell: (row) => bytesText(row.bytes)},
       {title: 'Layer', cell: (row) => memory.layerOf(row.layer)},
       {title: 'Line', cell: (row) => memory.placeOf(row.layer)},

@@ -8,7 +8,7 @@ function section(title, id, ...children) {
   return el('section', {id, 'aria-label': title}, el('h2', {}, title), ...children);
 }
 function figure(title, name, value, text) {
-  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, text));
+  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, breakable(text)));
 }
 function bytesFigure(title, name, value) {
   return value === null || value === undefined ? null : figure(title, name, value, bytesText(value));
@@ -163,8 +163,7 @@ function planFigures(plan) {
 function planVerdict(plan) {
   const fits = answer.verdict === 'fits';
   return el('p', {class: 'verdict ' + (fits ? 'good' : 'bad'), id: 'verdict', 'data-verdict': answer.verdict},
-    answer.chosen ? `The plan is '${answer.chosen}': ${plan.in_words}`
-                  : `No plan is chosen by default. This is '${plan.name}': ${plan.in_words}`);
+    answer.chosen ? `The plan is '${answer.chosen}'` : `No plan is chosen by default: this is '${plan.name}'`);
 }
 
 const planColumns = [
@@ -179,7 +178,7 @@ function planPage() {
                                           limit: 'budget', room: data.room_bytes});
   const onHost = (memory, title, id) => memory && chartSection(title, id, null,
     memoryChart(Object.assign({}, data.memory, memory), {id: id + '-memory', name: title, reserved: 'arena', held: 'of arena', limit: '', room: 0}));
-  return [planVerdict(plan), planFigures(plan), noteList(answer.notes),
+  return [planVerdict(plan), el('p', {}, capital(plan.in_words) + '.'), planFigures(plan), noteList(answer.notes),
     proposalTable(answer.plans, data.plan, [...planColumns,
       {title: 'Arena', number: true, cell: (row) => bytesText(row.arena_bytes)},
       {title: 'Pinned host', number: true, cell: (row) => bytesText(row.host_peak_bytes)}]),
@@ -197,7 +196,7 @@ function pytorchPlanPage() {
   const plan = answer.plans.find((each) => each.name === data.plan);
   const chart = memoryChart(data.memory, {id: 'step-memory', name: 'Kernels of the step', reserved: 'reserved by PyTorch', held: 'reserved',
                                           limit: 'room for the allocator', room: data.room_bytes});
-  return [planVerdict(plan), planFigures(plan), noteList(answer.notes),
+  return [planVerdict(plan), el('p', {}, capital(plan.in_words) + '.'), planFigures(plan), noteList(answer.notes),
     proposalTable(answer.plans, data.plan, [...planColumns,
       {title: 'Reserved', number: true, cell: (row) => bytesText(row.peak_reserved_bytes)},
       {title: 'Pinned host', number: true, cell: (row) => bytesText(row.pinned_bytes)}]),

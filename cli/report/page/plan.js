@@ -53,7 +53,7 @@ function lanesChart(lanes, memory) {
   };
   const draw = (width) => {
     box = frame(width, height, {left: narrow() ? 14 : 110, top: narrow() ? 22 : 8, bottom: 28});
-    const ticks = roundTicks(view.end * unit, timeUnit(view.length * unit)[0], 1e9).length > 1 ? timeUnit(view.end * unit) : timeUnit(1);
+    const ticks = timeUnit(view.length * unit);
     const step = roundTicks(view.length * unit, ticks[0], narrow() ? 3 : 8)[1] || view.length * unit;
     marks = svgEl('g', {}, ...cursor());
     const svg = svgEl('svg', {viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true'});
@@ -142,7 +142,7 @@ function placesSection(places) {
   const rows = places.storages.map((row) => ({name: row[0], key: row[1], layer: row[2], bytes: row[3], where: row[4], down: row[5], up: row[6]}));
   const moved = rows.filter((row) => row.where !== 'gpu');
   const list = dataTable(moved.length ? moved : rows, [
-    {title: 'Storage', cell: (row) => el('span', {}, swatch(row.key), row.name), value: (row) => row.name},
+    {title: 'Storage', cell: (row) => el('span', {}, swatch(row.key), breakable(row.name)), value: (row) => row.name},
     {title: 'Layer', cell: (row) => row.layer, value: (row) => row.layer},
     {title: 'Size', number: true, cell: (row) => bytesText(row.bytes), value: (row) => row.bytes},
     {title: 'Where', cell: (row) => whereWords[row.where], value: (row) => row.where},

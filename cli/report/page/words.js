@@ -66,8 +66,15 @@ function tickText(value, unit) { return String(+(value / unit[0]).toPrecision(6)
 function swatch(key) {
   return el('span', {class: 'swatch', style: {background: 'var(--' + key + ')'}, 'aria-hidden': 'true'});
 }
+/** A name that may go on in the next line behind its dots and lines. */
+function breakable(name) {
+  const parts = document.createDocumentFragment();
+  for (const piece of name.split(/(?<=[._#/:,-])/)) parts.append(piece, document.createElement('wbr'));
+  return parts;
+}
 function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 
+function shownCell(content) { return typeof content === 'string' ? breakable(content) : content; }
 /** A table. Columns: {title, number, cell(row) -> text or element, value(row)}; `sortable`: a click on
  * a title sorts. `shown`: so many rows at first, the rest behind a button. */
 function dataTable(rows, columns, options) {
@@ -106,7 +113,7 @@ function dataTable(rows, columns, options) {
     });
     const shown = all ? order() : order().slice(0, settings.shown);
     body.replaceChildren(...shown.map((row) => el('tr', settings.rowAttributes ? settings.rowAttributes(row) : {},
-      ...columns.map((column) => el('td', {class: column.number ? 'number' : 'name'}, column.cell(row))))));
+      ...columns.map((column) => el('td', {class: column.number ? 'number' : 'name'}, shownCell(column.cell(row)))))));
     if (settings.sum) {
       body.append(el('tr', {class: 'sum'}, ...settings.sum.map(
         (text, index) => el('td', {class: columns[index].number ? 'number' : 'name'}, text))));

@@ -1,13 +1,15 @@
-# Writes a C++ source that holds files as texts.
+# Writes a C++ source that holds files as texts, as a function that returns a span of them.
 #
-#   cmake -DROOT=FOLDER -DFILES=A;B -DOUTPUT=FILE -P embed_sources.cmake
+#   cmake -DROOT=FOLDER -DFILES=A;B -DHEADER=H -DNAMESPACE=N -DTYPE=T -DFUNCTION=F -DOUTPUT=FILE
+#         -P embed_sources.cmake
 #
-# A file is called by its path below ROOT. In pieces, since compilers bound a literal's length.
+# HEADER declares N::T, a name and a text, and `std::span<const T> F()`. A file is called by its path
+# below ROOT. In pieces, since compilers bound a literal's length.
 cmake_minimum_required(VERSION 3.25)
 
-set(text "// Written by cmake/embed_sources.cmake.\n#include \"gpu_probe/kernels/device_source.hpp\"\n\n")
-string(APPEND text "namespace stowage::kernels {\n\nstd::span<const DeviceHeader> device_headers() {\n")
-string(APPEND text "  static const DeviceHeader headers[] = {\n")
+set(text "// Written by cmake/embed_sources.cmake.\n#include \"${HEADER}\"\n\n")
+string(APPEND text "namespace ${NAMESPACE} {\n\nstd::span<const ${TYPE}> ${FUNCTION}() {\n")
+string(APPEND text "  static const ${TYPE} files[] = {\n")
 foreach(file IN LISTS FILES)
   cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${ROOT} OUTPUT_VARIABLE name)
   file(READ ${file} content)
@@ -21,5 +23,5 @@ foreach(file IN LISTS FILES)
   endwhile()
   string(APPEND text "},\n")
 endforeach()
-string(APPEND text "  };\n  return headers;\n}\n\n}  // namespace stowage::kernels\n")
+string(APPEND text "  };\n  return files;\n}\n\n}  // namespace ${NAMESPACE}\n")
 file(WRITE ${OUTPUT} "${text}")

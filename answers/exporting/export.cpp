@@ -6,6 +6,7 @@
 
 #include "answers/exporting/engine_files.hpp"
 #include "answers/exporting/llama_cpp_plan.hpp"
+#include "answers/exporting/pictures.hpp"
 #include "answers/exporting/planned_step.hpp"
 #include "answers/exporting/pytorch_plan.hpp"
 #include "answers/question/question_error.hpp"
@@ -235,6 +236,10 @@ Result<PlanText> plan_text(ExportForm form, const Plan& plan) {
       return device_map(plan);
     case ExportForm::llama_cpp:
       return llama_cpp_plan(plan);
+    case ExportForm::trace:
+    case ExportForm::svg:
+    case ExportForm::markdown:
+      return picture_of_plan(form, plan);
     default:
       break;
   }
@@ -245,13 +250,16 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
   const ExportFormRow& row = row_of(question.form);
   if (!row.of_plan) {
     return failure(Diagnostic{
-        .message = fmt::format("{}'s settings are of a model, and this is a plan", row.title),
+        .message = row.is_picture
+                       ? fmt::format("{} is of a model's step, and this is a plan", row.name)
+                       : fmt::format("{}'s settings are of a model, and this is a plan", row.title),
         .span = {.source = std::move(source)},
         .hint = "name the model that it was made of, with its settings"});
   }
   const auto plan = read_plan(std::move(source));
   if (!plan) return tl::unexpected(plan.error());
-  const bool has_own_text = !row.is_sized || question.form == ExportForm::accelerate ||
+  const bool has_own_text = !row.is_sized || row.is_picture ||
+                            question.form == ExportForm::accelerate ||
                             question.form == ExportForm::llama_cpp;
   if (!has_own_text) return export_planned_step(question, *plan);
   auto text = plan_text(question.form, *plan);
@@ -276,6 +284,12 @@ Result<ExportAnswer> export_plan(const ExportQuestion& question, SourceTextPtr s
 }
 
 Result<ExportAnswer> export_serving(const ExportQuestion& question) {
+  if (row_of(question.form).is_picture) {
+    return failure(question_error(
+        fmt::format("`context_length` is of serving, and {} shows a step: one pass over the batch",
+                    row_of(question.form).name),
+        "without `context_length` the model's step is shown"));
+  }
   if (question.form != ExportForm::llama_cpp) {
     return failure(question_error(
         fmt::format("`context_length` is of serving, and {}'s settings are of training",
@@ -338,6 +352,7 @@ Result<ExportAnswer> answer(const ExportQuestion& question) {
                                               question.step.model.source),
                                   "stowage plan makes one"));
   }
+  if (row.is_picture && !question.serving) return picture_of_step(question);
   if (row.is_sized) return question.serving ? export_serving(question) : export_step(question);
   if (*source) return draw_model(question, {.source = *std::move(source)});
   return find_asked_model(question.step.model).and_then([&](FoundModel&& found) {

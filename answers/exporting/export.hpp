@@ -35,6 +35,10 @@ enum class ExportForm : std::uint8_t {
   axolotl,
   trl,
   llama_cpp,
+  trace,
+  memory_snapshot,
+  svg,
+  markdown,
 };
 
 /// What is exported to a form, in which language its file is written.
@@ -47,7 +51,9 @@ struct ExportFormRow {
   std::string_view comment = {};  ///< what begins a line of comment; empty: the language has none
   bool of_plan = false;           ///< a plan's file can be exported to it
   bool of_model = false;          ///< a model can
-  bool is_sized = false;          ///< of a model: it is a configuration that is sized on a card
+  bool is_sized = false;          ///< of a model: its step, or its serving, is sized on a card
+  bool is_picture = false;        ///< it is no configuration: it shows a step, or a plan
+  bool is_binary = false;         ///< the file is no text
 };
 [[nodiscard]] const std::vector<ExportFormRow>& export_forms();
 [[nodiscard]] const ExportFormRow& row_of(ExportForm form);

@@ -9,8 +9,9 @@
 
 namespace stowage {
 
-/// Each form's own text was made of the plan once, so that its export is not refused. Programs
-/// first, then drawings and lists for readers.
+/// Without pictures (ExportFormRow::is_picture), which every plan has. Each form's own text was
+/// made of the plan once, so that its export is not refused. Programs first, then drawings and
+/// lists for readers.
 [[nodiscard]] std::vector<ExportForm> exports_of(const Plan& plan);
 
 }  // namespace stowage

@@ -175,7 +175,7 @@ class HookedStepSetup {
 }  // namespace
 
 bool takes_pytorch_plans(const ExportFormRow& row) {
-  return row.is_sized && row.form != ExportForm::llama_cpp;
+  return row.is_sized && !row.is_picture && row.form != ExportForm::llama_cpp;
 }
 
 Result<PlannedStep> set_up_hooked_step(const ExportQuestion& question) {

@@ -95,7 +95,7 @@ Result<PytorchAnswer> answer_for_pytorch(const PlanQuestion& question, const Pla
   request.plan.budget = request.plan.available;
   const Workspaces workspaces =
       Workspaces::as_asked(question.step, request.plan.card, request.process.runtime);
-  PytorchAnswer found{.notes = std::move(prepared->notes)};
+  PytorchAnswer found{.process = prepared->process, .notes = std::move(prepared->notes)};
   Bytes missing;
   ProposalOptions options{.effort = question.effort, .cancelled = watch.is_cancelled};
   bool is_too_small = false;

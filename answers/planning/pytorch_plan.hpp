@@ -29,6 +29,7 @@ struct EnoughMemory {
 
 struct PytorchAnswer {
   PlanRequest request;                        ///< the step, the card, the host
+  CheckSettings process;                      ///< of PyTorch's, without a plan
   std::vector<PytorchProposal> proposals;     ///< the shortest step first
   std::optional<std::size_t> chosen;          ///< none: no proposal may be taken unasked
   std::optional<WithEveryMeans> every_means;  ///< none: nothing is to be done, or there is none

@@ -31,16 +31,25 @@ Verdict BatchAnswer::verdict() const {
   return {.available_bytes = card.cuda_total - settings.in_use - settings.reserve};
 }
 
+Result<StepSetup> set_up_batch(const BatchQuestion& question, bool costs) {
+  DocumentParts parts = step_alone;
+  parts.costs = costs;
+  return set_up_step(question.step, question.card, parts);
+}
+
 Result<BatchAnswer> answer(const BatchQuestion& question) {
-  const auto setup = set_up_step(question.step, question.card, step_alone);
-  if (!setup) return tl::unexpected(setup.error());
-  const StepDocument& document = setup->step.document;
+  return set_up_batch(question).and_then(
+      [&](const StepSetup& setup) { return answer(question, setup); });
+}
+
+Result<BatchAnswer> answer(const BatchQuestion& question, const StepSetup& setup) {
+  const StepDocument& document = setup.step.document;
   if (document.fixed_batch) {
     return failure(
         question_error(fmt::format("the step was recorded at batch {} and has no sizes at another",
                                    grouped_digits(*document.batch))));
   }
-  const CheckSettings& settings = setup->step.settings;
+  const CheckSettings& settings = setup.step.settings;
   BatchSettings search{
       .check = settings, .margin = question.margin, .global_batch = question.global_batch};
   if (search.global_batch) {
@@ -48,13 +57,13 @@ Result<BatchAnswer> answer(const BatchQuestion& question) {
     if (!accumulating) return tl::unexpected(std::move(accumulating.error()));
     search.accumulating = *std::move(accumulating);
   }
-  auto report = find_batch(setup->graph, setup->card.card, search, setup->workspaces.source());
+  auto report = find_batch(setup.graph, setup.card.card, search, setup.workspaces.source());
   if (!report) return tl::unexpected(std::move(report.error()));
   return BatchAnswer{.step = summarise_step(document),
-                     .card = setup->card.card,
+                     .card = setup.card.card,
                      .settings = settings,
                      .report = of_all_replicas(*std::move(report), replica_count(settings)),
-                     .notes = setup->notes()};
+                     .notes = setup.notes()};
 }
 
 }  // namespace stowage

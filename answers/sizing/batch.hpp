@@ -7,6 +7,7 @@
 #include "answers/question/step_question.hpp"
 #include "answers/sizing/step_summary.hpp"
 #include "answers/sizing/verdict.hpp"
+#include "answers/subject/step_setup.hpp"
 #include "estimator/base/batch.hpp"
 #include "estimator/check/batch_search.hpp"
 
@@ -30,8 +31,13 @@ struct BatchAnswer {
   [[nodiscard]] Verdict verdict() const;
 };
 
-/// Errors: as a check's; a step that was recorded at one batch only; a global batch that micro-
-/// batches cannot share.
+/// What the question is answered with. `costs`: of the layers, which the answer itself does not
+/// need. Errors: as set_up_check's.
+[[nodiscard]] Result<StepSetup> set_up_batch(const BatchQuestion& question, bool costs = false);
+/// `setup`: set_up_batch's of the same question. Errors: a step that was recorded at one batch
+/// only; a global batch that micro-batches cannot share; the step cannot be sized.
+[[nodiscard]] Result<BatchAnswer> answer(const BatchQuestion& question, const StepSetup& setup);
+/// Both.
 [[nodiscard]] Result<BatchAnswer> answer(const BatchQuestion& question);
 
 }  // namespace stowage

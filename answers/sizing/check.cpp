@@ -76,9 +76,9 @@ Result<std::optional<CheckCures>> find_cures(const CheckQuestion& question, cons
 
 }  // namespace
 
-Result<StepSetup> set_up_check(const CheckQuestion& question) {
+Result<StepSetup> set_up_check(const CheckQuestion& question, bool costs) {
   return set_up_step(question.step, question.card,
-                     {.costs = false,
+                     {.costs = costs,
                       .result_bytes = question.rule_of_thumb,
                       .evaluation = question.eval_batch.has_value()});
 }

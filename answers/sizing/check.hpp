@@ -51,9 +51,9 @@ struct CheckAnswer {
   [[nodiscard]] Verdict verdict() const { return verdict_of(report); }
 };
 
-/// What the question is answered with. Errors: what it names cannot be found or read, or does not
-/// go together.
-[[nodiscard]] Result<StepSetup> set_up_check(const CheckQuestion& question);
+/// What the question is answered with. `costs`: of the layers, which the answer itself does not
+/// need. Errors: what it names cannot be found or read, or does not go together.
+[[nodiscard]] Result<StepSetup> set_up_check(const CheckQuestion& question, bool costs = false);
 /// `setup`: set_up_check's of the same question. Errors: the step cannot be sized at the batch.
 /// Asks cuDNN about each distinct kernel once.
 [[nodiscard]] Result<CheckAnswer> answer(const CheckQuestion& question, const StepSetup& setup);

@@ -84,8 +84,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "every model fits at least one of the cards, 1: one fits none, 2: one "
                   "could not be read (the others are answered all the same).",
        .positionals = {compared_positional},
-       .options =
-           joined({{"batch", "eval-batch", "rule-of-thumb", "verbose", "quiet"}, sizing_options}),
+       .options = joined({{"batch", "eval-batch", "rule-of-thumb", "report", "verbose", "quiet"},
+                          sizing_options}),
        .examples =
            {"stowage check vgg16 --gpu rtx3090 --batch 64",
             "stowage check resnet50 gpt2 --gpu rtx3090,a100-40gb --batch 8",
@@ -102,7 +102,8 @@ const std::vector<CommandSpec>& all_commands() {
                   "the micro-batch and the steps of accumulation that reach it. Exit code 1: not "
                   "even one sample fits. Several cards or models: one table, as of check.",
        .positionals = {compared_positional},
-       .options = joined({{"global-batch", "of", "at-batch", "margin", "quiet"}, sizing_options}),
+       .options = joined(
+           {{"global-batch", "of", "at-batch", "margin", "report", "quiet"}, sizing_options}),
        .examples = {"stowage batch resnet50 --gpu rtx3090", "stowage batch gpt2-medium --gpu all",
                     "stowage batch resnet50 --gpu rtx3090 --reserve 1GiB --format json"},
        .run = answered<read_batch_request, run_batch>},
@@ -170,6 +171,7 @@ const std::vector<CommandSpec>& all_commands() {
                            "placement",
                            "minimize",
                            "frontier",
+                           "report",
                            "pin",
                            "no-soft-placement",
                            "log-placement",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "answers/question/question_error.hpp"
+#include "answers/report/plan_pages.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/plan_for_pytorch.hpp"
 #include "cli/options/setting_names.hpp"
@@ -12,6 +13,8 @@
 #include "cli/output/output_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/signals.hpp"
+#include "cli/report/page_file.hpp"
+#include "cli/report/picture_json.hpp"
 #include "cli/report/plan_answer.hpp"
 #include "planner/plan/plan_file.hpp"
 
@@ -34,26 +37,28 @@ Result<void> check_frontier_file(const PlanningRequest& request) {
 }
 
 /// Searches the frontier, while the user may interrupt it, and writes the points that were found.
-Result<void> write_frontier(const PlanningRequest& request, const PlanAnswer& found,
-                            RenderedAnswer& shown) {
+Result<Frontier> write_frontier(const PlanningRequest& request, const PlanAnswer& found,
+                                RenderedAnswer& shown) {
   Result<Frontier> frontier;
   {
     const StoppableSearch search;
     search.has_result();
     frontier = frontier_of(request.question, found, {.is_cancelled = interrupted});
   }
-  if (!frontier) return tl::unexpected(frontier.error());
+  if (!frontier) return frontier;
   add_frontier(*frontier, request.frontier, interrupted(), shown);
-  if (frontier->points.empty()) return {};
+  if (frontier->points.empty()) return frontier;
   auto file = OutputFile::open(request.frontier);
   if (!file) return tl::unexpected(std::move(file.error()));
   const PlanRequest& planned = found.request;
   const std::string title = fmt::format("{}, batch {}, on {}", planned.document.graph->model,
                                         planned.batch.samples, planned.card.name);
   const FrontierFormat format = frontier_format(request.frontier).value();
-  return file->commit(frontier_text(
+  auto written = file->commit(frontier_text(
       frontier->points, format,
       {.text = title, .card_budget = planned.budget.bytes, .card = planned.card.name}));
+  if (!written) return tl::unexpected(std::move(written.error()));
+  return frontier;
 }
 
 /// The plans, while the user sees how far it is and may interrupt.
@@ -90,13 +95,48 @@ Result<void> write_chosen(const PlanningRequest& request, const Plan& plan,
   return {};
 }
 
+/// What follows the search: the chosen plan's file, and then the frontier; none of it where no plan
+/// is chosen.
+Result<std::optional<Frontier>> write_results(const PlanningRequest& request,
+                                              const PlanAnswer& found,
+                                              std::optional<OutputFile> file, Progress& progress,
+                                              RenderedAnswer& shown) {
+  if (shown.exit_code == ExitCode::clean_no || !found.chosen) return std::nullopt;
+  if (auto written =
+          write_chosen(request, found.plans[*found.chosen], std::move(file), shown.report);
+      !written) {
+    return tl::unexpected(std::move(written.error()));
+  }
+  if (request.frontier.empty()) return std::nullopt;
+  progress.now("planning at other budgets (Ctrl-C takes those so far)");
+  return write_frontier(request, found, shown).map([](Frontier&& frontier) {
+    return std::optional(std::move(frontier));
+  });
+}
+
+/// The page about the plans, where one is asked for.
+Result<void> write_plan_page(const PlanningRequest& request, const PlanAnswer& found,
+                             const std::optional<Frontier>& frontier, RenderedAnswer& shown) {
+  if (request.page.empty()) return {};
+  if (found.plans.empty()) {
+    return write_page(request.page, page_without_plan(found.request, shown), shown);
+  }
+  return write_page(request.page,
+                    page_of(plan_page(found), found, frontier ? &*frontier : nullptr, shown),
+                    shown);
+}
+
 }  // namespace
 
-// Opens the files, plans, and writes what was chosen: the plan first, then the frontier.
+// Opens the files, plans, and writes what was chosen: the plan first, then the frontier and the
+// page.
 Result<RenderedAnswer> run_planning(const PlanningRequest& request) {
   if (request.for_pytorch) return run_pytorch_planning(request);
   Progress progress("preparing the plan");
   if (auto writable = check_frontier_file(request); !writable) {
+    return tl::unexpected(std::move(writable.error()));
+  }
+  if (auto writable = check_page_file(request.page, request.output); !writable) {
     return tl::unexpected(std::move(writable.error()));
   }
   auto file = open_output(request.output);
@@ -105,17 +145,11 @@ Result<RenderedAnswer> run_planning(const PlanningRequest& request) {
   if (!found) return tl::unexpected(found.error());
   auto shown = rendered(*found, request.question, request.typed,
                         {.log_placement = request.log_placement, .verbose = request.verbose});
-  if (!shown || shown->exit_code == ExitCode::clean_no || !found->chosen) return shown;
-  if (auto written =
-          write_chosen(request, found->plans[*found->chosen], *std::move(file), shown->report);
-      !written) {
+  if (!shown) return shown;
+  const auto frontier = write_results(request, *found, *std::move(file), progress, *shown);
+  if (!frontier) return tl::unexpected(frontier.error());
+  if (auto written = write_plan_page(request, *found, *frontier, *shown); !written) {
     return tl::unexpected(std::move(written.error()));
-  }
-  if (!request.frontier.empty()) {
-    progress.now("planning at other budgets (Ctrl-C takes those so far)");
-    if (auto written = write_frontier(request, *found, *shown); !written) {
-      return tl::unexpected(std::move(written.error()));
-    }
   }
   return shown;
 }

@@ -54,6 +54,8 @@ Screen screen() {
   const char* const no_color = std::getenv("NO_COLOR");
   const bool wants_colour = no_color == nullptr || *no_color == '\0';
   return {.is_terminal = isatty(STDOUT_FILENO) != 0,
+          .charts = is_terminal(STDOUT_FILENO),
+          .unicode = writes_unicode(),
           .colour = wants_colour && is_terminal(STDOUT_FILENO),
           .width = output_width(STDOUT_FILENO)};
 }

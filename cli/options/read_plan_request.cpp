@@ -98,7 +98,7 @@ Diagnostics options_beside_serving(const Arguments& arguments) {
         command_line_error("--for pytorch is of one step, and --context-length plans two passes",
                            "leave --for out; stowage export --to llama.cpp takes the plan"));
   }
-  for (const std::string_view option : {"frontier", "validate"}) {
+  for (const std::string_view option : {"frontier", "report", "validate"}) {
     if (!arguments.given(option)) continue;
     mistakes.push_back(command_line_error(
         fmt::format("--{} is of one step, and --context-length plans two passes", option)));
@@ -157,6 +157,7 @@ Result<PlanningRequest> read_planning_request(const Arguments& arguments) {
   PlanningRequest request{.question = *std::move(settings),
                           .for_pytorch = is_for_pytorch(arguments),
                           .frontier = text_or_empty(arguments, "frontier"),
+                          .page = text_or_empty(arguments, "report"),
                           .log_placement = arguments.flag("log-placement"),
                           .verbose = arguments.flag("verbose"),
                           .output = text_or_empty(arguments, "output"),

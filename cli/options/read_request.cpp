@@ -1,6 +1,7 @@
 #include "cli/options/read_request.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include "cli/options/planned_question.hpp"
 #include "cli/options/read_subject.hpp"
 #include "cli/options/serving_request.hpp"
+#include "cli/output/terminal.hpp"
 #include "estimator/base/name_match.hpp"
 #include "estimator/base/read_source.hpp"
 
@@ -36,8 +38,9 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
   const std::string extension = lower_case(std::filesystem::path(output).extension().string());
   constexpr std::array<std::string_view, 7> pictures{".svg", ".png", ".pdf", ".ps",
                                                      ".jpg", ".gif", ".webp"};
-  constexpr std::array<std::string_view, 9> texts{".html", ".json", ".yaml", ".yml", ".csv",
-                                                  ".toml", ".py",   ".sh",   ".dot"};
+  constexpr std::array<std::string_view, 12> others{".html", ".json", ".yaml",   ".yml",
+                                                    ".csv",  ".toml", ".py",     ".sh",
+                                                    ".dot",  ".md",   ".pickle", ".pftrace"};
   const bool is_drawing = form.form == ExportForm::dot;
   if (is_drawing && std::ranges::find(pictures, extension) != pictures.end()) {
     return command_line_error(
@@ -48,7 +51,8 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
   if (extension == ending || (extension == ".yml" && ending == ".yaml")) {
     return std::nullopt;
   }
-  if (std::ranges::find(texts, extension) != texts.end()) {
+  if (std::ranges::find(others, extension) != others.end() ||
+      std::ranges::find(pictures, extension) != pictures.end()) {
     const std::string better = std::filesystem::path(output).replace_extension(ending).string();
     return command_line_error(
         fmt::format("what is written is {}, and '{}' is named as something else",
@@ -57,6 +61,18 @@ std::optional<Diagnostic> contradicting_extension(const Arguments& arguments,
                     shell_word(better)));
   }
   return std::nullopt;
+}
+
+/// The error for a file that is no text, where stdout would have it on a terminal or within JSON.
+std::optional<Diagnostic> unprintable_form(const Arguments& arguments, const ExportFormRow& form) {
+  const std::string output = text_or_empty(arguments, "output");
+  if (!form.is_binary || (!output.empty() && output != "-")) return std::nullopt;
+  const bool is_json = format_of(*arguments.text("format")) == Format::json;
+  if (!is_json && !is_terminal(STDOUT_FILENO)) return std::nullopt;
+  return command_line_error(
+      fmt::format("{} is no text, and stdout is {}", form.name, is_json ? "JSON" : "a terminal"),
+      fmt::format("{} -o step{}", advice(arguments.typed(), "export", {.repeat = {"to"}}),
+                  form.ending));
 }
 
 /// The options of a step that were given to a form that has none.
@@ -120,7 +136,8 @@ Diagnostics options_of_one_answer(const Arguments& arguments,
 Result<CheckRequest> read_check_table(const Arguments& arguments, StepQuestion step,
                                       CardQuestion card,
                                       const std::optional<ServingSettings>& serving) {
-  if (Diagnostics mistakes = options_of_one_answer(arguments, {"eval-batch", "rule-of-thumb"});
+  if (Diagnostics mistakes =
+          options_of_one_answer(arguments, {"eval-batch", "rule-of-thumb", "report"});
       !mistakes.empty()) {
     return tl::unexpected(std::move(mistakes));
   }
@@ -140,8 +157,14 @@ Result<CheckRequest> read_check_request(const Arguments& arguments) {
   if (asks_for_table(arguments, step, card)) {
     return read_check_table(arguments, std::move(step), std::move(card), serving);
   }
-  CheckRequest request{.verbose = arguments.flag("verbose"), .typed = arguments.typed()};
+  CheckRequest request{.verbose = arguments.flag("verbose"),
+                       .page = text_or_empty(arguments, "report"),
+                       .typed = arguments.typed()};
   if (serving) {
+    if (arguments.given("report")) {
+      return failure(
+          command_line_error("--report is of one step, and --context-length sizes two passes"));
+    }
     request.question = ServingQuestion{std::move(step), std::move(card), *serving};
     return request;
   }
@@ -188,7 +211,7 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   const auto margin = arguments.size("margin");
   const auto batch = arguments.integer("at-batch");
   if (asks_for_table(arguments, *step, *card)) {
-    if (Diagnostics mistakes = options_of_one_answer(arguments, {"global-batch"});
+    if (Diagnostics mistakes = options_of_one_answer(arguments, {"global-batch", "report"});
         !mistakes.empty()) {
       return tl::unexpected(std::move(mistakes));
     }
@@ -196,6 +219,11 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
                                ? TableCell(TableOfValues{*of->what, of->serving, batch, margin})
                                : TableCell(TableOfBatches{margin});
     return BatchRequest{table_of(arguments, *std::move(step), *std::move(card), cell)};
+  }
+  if (of->what && arguments.given("report")) {
+    return failure(command_line_error(
+        fmt::format("--report is of the largest batch, and this is a search for the largest {}",
+                    searched_quantity(*of->what).noun)));
   }
   if (of->what) {
     return BatchRequest{LargestValueQuestion{.step = *std::move(step),
@@ -208,7 +236,8 @@ Result<BatchRequest> read_batch_request(const Arguments& arguments) {
   return BatchRequest{BatchQuestion{.step = *std::move(step),
                                     .card = *std::move(card),
                                     .margin = margin,
-                                    .global_batch = *global_batch}};
+                                    .global_batch = *global_batch},
+                      text_or_empty(arguments, "report")};
 }
 
 Result<LowerRequest> read_lower_request(const Arguments& arguments) {
@@ -339,6 +368,7 @@ Result<ExportRequest> read_export_request(const Arguments& arguments) {
   if (auto mistake = contradicting_extension(arguments, form, of_plan && !*pytorch_plan)) {
     return failure(*std::move(mistake));
   }
+  if (auto mistake = unprintable_form(arguments, form)) return failure(*std::move(mistake));
   ExportRequest request{.format = format_of(*arguments.text("format")),
                         .output = text_or_empty(arguments, "output")};
   const bool is_asked_again =

@@ -26,11 +26,13 @@ namespace stowage {
 struct CheckRequest {
   std::variant<CheckQuestion, ServingQuestion, TableQuestion> question;
   bool verbose = false;
+  std::string page;  ///< a file; empty: none. Of a CheckQuestion alone
   TypedWords typed;  ///< to be repeated in advice
 };
 
 struct BatchRequest {
   std::variant<BatchQuestion, LargestValueQuestion, TableQuestion> question;
+  std::string page;  ///< a file; empty: none. Of a BatchQuestion alone
 };
 
 struct LowerRequest {
@@ -42,6 +44,7 @@ struct PlanningRequest {
   PlanQuestion question;
   bool for_pytorch = false;  ///< it is PyTorch that carries the plan out
   std::string frontier;      ///< a file; empty: none
+  std::string page;          ///< a file; empty: none
   bool log_placement = false;
   bool verbose = false;  ///< every bound
   std::string output;    ///< a file, "-" for stdout; empty: nowhere

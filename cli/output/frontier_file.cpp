@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "answers/report/chart_axis.hpp"
 #include "cli/output/table.hpp"
 
 namespace stowage {
@@ -19,44 +19,6 @@ std::string frontier_csv(const std::vector<FrontierPoint>& points) {
                         point.step_seconds, bound, point.pcie.count());
   }
   return text;
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
-/// In what an axis is labelled.
-struct AxisUnit {
-  double value;
-  std::string_view name;
-};
-
-AxisUnit size_unit(double most) {
-  constexpr double mib = 1 << 20;
-  constexpr double gib = 1 << 30;
-  if (most >= gib) return {gib, "GiB"};
-  return most >= mib ? AxisUnit{mib, "MiB"} : AxisUnit{1 << 10, "KiB"};
-}
-
-AxisUnit time_unit(double most) {
-  if (most >= 1) return {1, "s"};
-  return most >= 1e-3 ? AxisUnit{1e-3, "ms"} : AxisUnit{1e-6, "us"};
 }
 
 /// Budgets to the right, seconds upwards from 0.
@@ -76,7 +38,7 @@ class Drawing {
         "font-family=\"sans-serif\" font-size=\"12\">\n",
         width, height);
     put("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
-    put("<text x=\"{}\" y=\"22\" font-size=\"15\">{}</text>\n", left, escaped(title_.text));
+    put("<text x=\"{}\" y=\"22\" font-size=\"15\">{}</text>\n", left, xml_escaped(title_.text));
     axes();
     card();
     line("#999", [](const FrontierPoint& point) { return point.step_lower_bound_seconds; });
@@ -134,7 +96,7 @@ class Drawing {
         "stroke-dasharray=\"5 4\"/>\n",
         at, y(0), y(most_seconds_));
     put("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#b3541e\" text-anchor=\"{}\">{}: {}</text>\n",
-        is_right ? at - 6 : at + 6, y(0) - 8, is_right ? "end" : "start", escaped(title_.card),
+        is_right ? at - 6 : at + 6, y(0) - 8, is_right ? "end" : "start", xml_escaped(title_.card),
         format_bytes(title_.card_budget));
   }
 
@@ -155,7 +117,7 @@ class Drawing {
       put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"#0b62a4\"><title>{} in {}: {}, {} "
           "over "
           "PCIe</title></circle>\n",
-          x(bytes(point)), y(point.step_seconds), escaped(point.plan),
+          x(bytes(point)), y(point.step_seconds), xml_escaped(point.plan),
           format_bytes(point.budget.bytes), format_seconds(point.step_seconds),
           format_bytes(point.pcie));
     }
@@ -168,22 +130,6 @@ class Drawing {
 };
 
 }  // namespace
-
-std::vector<double> round_ticks(double most, double unit) {
-  if (!(most > 0) || !(unit > 0)) return {0};
-  const double least = most / unit / 6;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  double step = 10 * power;
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least) {
-      step = factor * power;
-      break;
-    }
-  }
-  std::vector<double> ticks;
-  for (int i = 0; i <= 6 && i * step * unit <= most; ++i) ticks.push_back(i * step * unit);
-  return ticks;
-}
 
 std::optional<FrontierFormat> frontier_format(std::string_view path) {
   if (path.ends_with(".csv")) return FrontierFormat::csv;

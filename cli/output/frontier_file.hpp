@@ -25,8 +25,4 @@ struct FrontierTitle {
 [[nodiscard]] std::string frontier_text(const std::vector<FrontierPoint>& points,
                                         FrontierFormat format, const FrontierTitle& title);
 
-/// Values from 0 to `most` that are read at a glance: multiples of 1, 2 or 5 times a power of ten
-/// of `unit`, at most 7.
-[[nodiscard]] std::vector<double> round_ticks(double most, double unit);
-
 }  // namespace stowage

@@ -31,11 +31,10 @@ Document document(const Json& json) {
   return std::visit(Convert{}, json.value());
 }
 
-}  // namespace
-
-std::string Json::text() const {
+/// `indentation`: -1: all in one line.
+std::string dumped_text(const Json& json, int indentation) {
   const std::string dumped =
-      document(*this).dump(2, ' ', false, Document::error_handler_t::replace);
+      document(json).dump(indentation, ' ', false, Document::error_handler_t::replace);
   // nlohmann-json escapes what JSON forbids. The other control characters stand in strings alone,
   // since everything else is ASCII.
   std::string out;
@@ -49,8 +48,13 @@ std::string Json::text() const {
     }
     rest.remove_prefix(piece.bytes);
   }
-  return out + '\n';
+  return out;
 }
+
+}  // namespace
+
+std::string Json::text() const { return dumped_text(*this, 2) + '\n'; }
+std::string Json::line() const { return dumped_text(*this, -1); }
 
 Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
 

@@ -39,6 +39,8 @@ class Json {
 
   /// Two spaces an indentation, a newline at the end. Bytes that are no UTF-8 become U+FFFD.
   [[nodiscard]] std::string text() const;
+  /// As text(), in one line without spaces and without a newline at the end.
+  [[nodiscard]] std::string line() const;
 
  private:
   Value value_;

@@ -22,6 +22,14 @@ std::string coloured(std::string text, Tone tone) {
   return text;
 }
 
+template <typename Block>
+std::string chart_of(const Block& block, const Screen& screen) {
+  const ChartPen pen{
+      .unicode = screen.unicode, .colour = screen.colour, .width = screen.width.value_or(80)};
+  if (const auto* columns = std::get_if<ColumnChart>(&block)) return chart_text(*columns, pen);
+  return chart_text(std::get<RowChart>(block), pen);
+}
+
 std::string text_of(const Report& report, const Screen& screen) {
   std::string out;
   for (const auto& block : report.blocks) {
@@ -29,8 +37,10 @@ std::string text_of(const Report& report, const Screen& screen) {
       std::string text = printable_text(paragraph->text);
       out += screen.colour ? coloured(std::move(text), paragraph->tone) : text;
       out += '\n';
-    } else {
-      out += plain_text(std::get<Table>(block), screen.width);
+    } else if (const auto* table = std::get_if<Table>(&block)) {
+      out += plain_text(*table, screen.width);
+    } else if (screen.charts) {
+      out += chart_of(block, screen);
     }
   }
   return out;
@@ -44,8 +54,8 @@ std::string markdown_of(const Report& report) {
       const bool heading = paragraph->tone == Tone::heading;
       out += fmt::format("{}{}{}\n\n", heading ? "**" : "", printable_text(paragraph->text),
                          heading ? "**" : "");
-    } else {
-      out += markdown(std::get<Table>(block)) + '\n';
+    } else if (const auto* table = std::get_if<Table>(&block)) {
+      out += markdown(*table) + '\n';
     }
   }
   return out;

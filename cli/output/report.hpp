@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/output/bar_chart.hpp"
 #include "cli/output/json_value.hpp"
 #include "cli/output/table.hpp"
 #include "estimator/base/diagnostic.hpp"
@@ -24,7 +25,7 @@ struct Paragraph {
 
 struct Report {
   Json::Object json;  ///< "schema_version" is put in front
-  std::vector<std::variant<Paragraph, Table>> blocks;
+  std::vector<std::variant<Paragraph, Table, ColumnChart, RowChart>> blocks;
   Table listing;      ///< what CSV holds: every row, nothing folded
   std::string raw;    ///< not empty: printed as it is, whatever the format
   Diagnostics notes;  ///< warnings and assumptions, for stderr
@@ -33,6 +34,9 @@ struct Report {
     blocks.emplace_back(Paragraph{std::move(text), tone});
   }
   void show(Table table) { blocks.emplace_back(std::move(table)); }
+  /// On a terminal alone.
+  void show(ColumnChart chart) { blocks.emplace_back(std::move(chart)); }
+  void show(RowChart chart) { blocks.emplace_back(std::move(chart)); }
 };
 
 inline constexpr int schema_version = 1;
@@ -43,6 +47,8 @@ enum class Format { table, json, csv, markdown };
 /// Where a report is printed.
 struct Screen {
   bool is_terminal = false;
+  bool charts = false;   ///< it is a terminal that shows them
+  bool unicode = false;  ///< its characters are UTF-8
   bool colour = false;
   std::optional<std::size_t> width = std::nullopt;  ///< of lines; nullopt: as long as they are
 };

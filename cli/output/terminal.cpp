@@ -19,6 +19,17 @@ bool is_terminal(int descriptor) {
   return isatty(descriptor) != 0 && (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
+bool writes_unicode() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos ||
+           locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
 std::optional<std::size_t> output_width(int descriptor) {
   std::size_t width = 0;
   if (const char* const columns = std::getenv("COLUMNS"); columns != nullptr) {

@@ -11,6 +11,9 @@ namespace stowage {
 /// One that understands escape sequences: not TERM=dumb.
 [[nodiscard]] bool is_terminal(int descriptor);
 
+/// Whether the environment's locale (LC_ALL, else LC_CTYPE, else LANG) says UTF-8.
+[[nodiscard]] bool writes_unicode();
+
 /// Columns that tables keep to: those of COLUMNS, which also holds for a pipe or a file, else those
 /// that the terminal itself reports. nullopt: neither.
 [[nodiscard]] std::optional<std::size_t> output_width(int descriptor);

@@ -21,6 +21,17 @@ Table curve_table(const BatchReport& report) {
   return table;
 }
 
+/// The same against what the card has available.
+RowChart curve_chart(const BatchReport& report, Bytes available) {
+  RowChart chart{.title = fmt::format("\nagainst the {} available:",
+                                      format_bytes(std::max(available, Bytes()))),
+                 .limit = std::max(available, Bytes())};
+  for (const CurvePoint& point : report.curve) {
+    chart.bars.push_back({grouped_digits(point.batch), point.device_bytes});
+  }
+  return chart;
+}
+
 Json accumulation_json(const BatchReport& report) {
   if (!report.accumulation) return {};
   return Json::Object{{"global_batch", report.accumulation->global_batch.samples},
@@ -209,7 +220,10 @@ RenderedAnswer rendered(const BatchAnswer& found) {
                       to_string(found.settings.runtime), found.card.name),
           Tone::heading);
   if (found.step.loop) out.say("the loop: " + describe_loop(*found.step.loop));
-  if (!report.curve.empty()) out.show(out.listing);
+  if (!report.curve.empty()) {
+    out.show(out.listing);
+    out.show(curve_chart(report, found.verdict().available_bytes));
+  }
   say_batches(report, found.card, out);
   return answer;
 }

@@ -140,6 +140,19 @@ std::string say_evaluation(const EvaluationReport& evaluation) {
              : fmt::format("the evaluation of {} does not fit at once", size);
 }
 
+/// What is live while each kernel runs; below it where forward, backward and the update begin.
+ColumnChart memory_chart(const MemoryOverStep& memory) {
+  ColumnChart chart{.title = "\nMemory of tensors, kernel by kernel:", .values = memory.live};
+  for (std::size_t i = 0; i < memory.live.size(); ++i) {
+    const Phase phase = memory.graph->nodes[i].phase;
+    const std::string_view name = to_string(phase == Phase::loss ? Phase::forward : phase);
+    if (chart.parts.empty() || chart.parts.back().name != name) {
+      chart.parts.push_back({i, std::string(name)});
+    }
+  }
+  return chart;
+}
+
 void show_peak(const CheckAnswer& found, const Table& tensors, bool verbose, Report& out) {
   const CheckReport& report = found.report;
   out.say(fmt::format("\nThe peak, while {} runs (workspaces: {}):", report.peak_at(),
@@ -195,7 +208,8 @@ Json::Object json_of(const CheckAnswer& found) {
 
 // The peak with its tensors, the host's side, what was asked for beside, the card's room, the
 // verdict and what would cure a no.
-RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool verbose) {
+RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool verbose,
+                        const MemoryOverStep* memory) {
   const CheckReport& report = found.report;
   RenderedAnswer answer{.exit_code = report.fits ? ExitCode::yes : ExitCode::clean_no};
   Report& out = answer.report;
@@ -208,6 +222,7 @@ RenderedAnswer rendered(const CheckAnswer& found, const TypedWords& typed, bool 
                       describe_replicas(found.batch, found.settings)),
           Tone::heading);
   if (found.step.loop) out.say("the loop: " + describe_loop(*found.step.loop));
+  if (memory != nullptr) out.show(memory_chart(*memory));
   show_peak(found, tensors, verbose, out);
   show_host(found, out);
   if (found.rule_of_thumb) {

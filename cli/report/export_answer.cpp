@@ -20,7 +20,9 @@ Json::Array listed(const std::vector<std::string>& lines) {
 }
 
 Json::Object export_json(const ExportAnswer& found) {
-  Json::Object json{{"form", row_of(found.form).name}, {"text", exported_text(found)}};
+  const ExportFormRow& row = row_of(found.form);
+  Json::Object json{{"form", row.name},
+                    {"text", row.is_binary ? Json() : Json(exported_text(found))}};
   if (const auto verdict = found.verdict()) {
     json.emplace_back("fits", verdict->fits);
     json.emplace_back("device_bytes", verdict->device_bytes);

@@ -98,6 +98,7 @@ class CachingAllocator {
   [[nodiscard]] const AllocatorStatistics& statistics() const { return statistics_; }
   void reset_peaks() { statistics_.reset_peaks(); }
   [[nodiscard]] Bytes size_of(BlockId id) const { return blocks_[id].size; }
+  [[nodiscard]] std::int64_t address_of(BlockId id) const { return blocks_[id].address; }
   /// The largest free block of any stream: cudnn.benchmark asks for it.
   [[nodiscard]] Bytes largest_cached_block() const;
   /// The largest free block of one pool and stream.

@@ -31,4 +31,10 @@ struct ReplaySettings {
                                            const std::vector<Touches>& touches,
                                            const ReplaySettings& settings);
 
+/// By node of the process' last step: the most that the allocator holds of the driver while the
+/// node runs. Empty where the process fails. O(replay_process).
+[[nodiscard]] std::vector<Bytes> reserved_by_node(const SizedStep& step,
+                                                  const std::vector<Touches>& touches,
+                                                  const ReplaySettings& settings);
+
 }  // namespace stowage

@@ -11,6 +11,9 @@
 //                                                  in the order in which they are tried;
 //                                                  try_block(Bytes): allocated and freed again?
 //
+// and, if it wants to be told, begin_node(NodeId) before a node runs and begin_entry(entry) before
+// each allocation: the index of the use that it is for, -1 for a workspace.
+//
 // O(steps * touches * log blocks).
 #pragma once
 
@@ -90,7 +93,12 @@ class ProcessWalk {
     report_.cached_at_peak = statistics.reserved.current - statistics.allocated.current;
   }
 
+  void tell_entry(std::int32_t entry) {
+    if constexpr (requires { pool_.begin_entry(entry); }) pool_.begin_entry(entry);
+  }
+
   [[nodiscard]] bool allocate(NodeId node, std::size_t entry) {
+    tell_entry(static_cast<std::int32_t>(entry));
     const auto block = pool_.allocate(steady_[entry].bytes, node);
     note_reserved();
     if (!block) {
@@ -135,6 +143,7 @@ class ProcessWalk {
 
   [[nodiscard]] bool run_node(std::size_t node, const StepEvents& events) {
     const NodeId id = NodeId::of(node);
+    if constexpr (requires { pool_.begin_node(id); }) pool_.begin_node(id);
     const auto allocations = static_cast<std::size_t>(events.first_event[node]);
     const auto frees = static_cast<std::size_t>(events.first_free[node]);
     const auto end = static_cast<std::size_t>(events.first_event[node + 1]);
@@ -153,6 +162,7 @@ class ProcessWalk {
   }
 
   [[nodiscard]] std::optional<OutOfMemory> refused(Bytes bytes, NodeId node) {
+    tell_entry(-1);
     const auto block = pool_.allocate(bytes, node);
     note_reserved();
     if (!block) return block.error();

@@ -4,6 +4,7 @@
 
 #include "estimator/memory/partition.hpp"
 #include "estimator/runtime/allocator_replay.hpp"
+#include "estimator/runtime/allocator_trace.hpp"
 #include "estimator/runtime/cublas_workspaces.hpp"
 #include "estimator/runtime/runtime_process.hpp"
 
@@ -11,15 +12,18 @@ namespace stowage {
 
 namespace {
 
+ReplaySettings within(const StepOnCard& on_card, Bytes limit, const AllocatorSettings& allocator) {
+  const CheckSettings& settings = on_card.settings;
+  return {.allocator = allocator,
+          .limit = limit,
+          .buffers = on_card.buffers,
+          .outside = outside_allocator(*on_card.step.graph, on_card.card, settings),
+          .others = settings.in_use + settings.reserve};
+}
+
 ProcessReplay replay_within(const StepOnCard& on_card, Bytes limit,
                             const AllocatorSettings& allocator) {
-  const CheckSettings& settings = on_card.settings;
-  return replay_process(on_card.step, on_card.touches,
-                        {.allocator = allocator,
-                         .limit = limit,
-                         .buffers = on_card.buffers,
-                         .outside = outside_allocator(*on_card.step.graph, on_card.card, settings),
-                         .others = settings.in_use + settings.reserve});
+  return replay_process(on_card.step, on_card.touches, within(on_card, limit, allocator));
 }
 
 std::string message_of(const StepGraph& graph, const ProcessReplay::Failure& failure) {
@@ -59,6 +63,16 @@ RuntimeRun run_pytorch(const StepOnCard& on_card) {
   return result;
 }
 
+/// Those of `run`: within the card's limit only where that completed.
+ReplaySettings settings_of(const StepOnCard& on_card, const RuntimeRun& run) {
+  const bool is_limited = !run.failure && has_room(on_card);
+  return within(on_card, is_limited ? on_card.limit : unlimited_memory, on_card.settings.allocator);
+}
+
+std::vector<Bytes> reserved_in_pytorch(const StepOnCard& on_card, const RuntimeRun& run) {
+  return reserved_by_node(on_card.step, on_card.touches, settings_of(on_card, run));
+}
+
 bool completes_in_pytorch(const StepOnCard& on_card) {
   return has_room(on_card) &&
          replay_within(on_card, on_card.limit, on_card.settings.allocator).completed();
@@ -90,12 +104,17 @@ std::vector<RuntimeRow> pytorch_rows(const RuntimeRun& run, const CheckSettings&
 
 }  // namespace
 
+AllocatorTrace trace_pytorch(const StepOnCard& on_card, const RuntimeRun& run) {
+  return trace_allocator(on_card.step, on_card.touches, settings_of(on_card, run));
+}
+
 RuntimeProcess pytorch_process() {
   return {.runtime = Runtime::pytorch,
           .run = run_pytorch,
           .completes = completes_in_pytorch,
           .buffers = pytorch_buffers,
           .limit = pytorch_limit,
+          .reserved_by_node = reserved_in_pytorch,
           .allocator_rows = pytorch_rows,
           .limit_names_cause = true,
           .own_kernels = KernelLibrary::pytorch,

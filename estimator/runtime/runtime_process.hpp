@@ -39,6 +39,10 @@ struct RuntimeProcess {
   /// all of them.
   Bytes (*limit)(Bytes left, const StepGraph& graph, const Card& card,
                  const CheckSettings& settings) = nullptr;
+  /// By node of a step: the most that its allocator holds of the card while the node runs, in the
+  /// last step of `run`, which is run()'s of the same step. Null: it holds as much throughout.
+  std::vector<Bytes> (*reserved_by_node)(const StepOnCard& on_card,
+                                         const RuntimeRun& run) = nullptr;
   /// The rows from `tensor_bytes` to what its allocator reserves, where that is not the same; null:
   /// it always is.
   std::vector<RuntimeRow> (*allocator_rows)(const RuntimeRun& run, const CheckSettings& settings,

@@ -1,10 +1,12 @@
-// Drawings for graphviz: a model's layers, or a plan's kernels with what becomes of each tensor.
+// Drawings for graphviz: a model's layers, or a plan by blocks of layers.
 //
-// Of a plan: one node a kernel, in its order, filled by device; one edge a use of a tensor, from
-// the kernel that wrote it last (or from the storage itself, where the step found it) to the one
-// that reads it. A black edge stayed where it was, a red one crosses the link, with its size; a
-// blue one is read on the host. Of a step with an order of its own, dashed grey edges are the
-// control dependencies that make a runtime keep to it.
+// Of a plan: a row a block of layers, at most a dozen (plan_rows.hpp), with a box for its kernels
+// of forward and loss, of backward and of the update, filled by the side that runs them, and a box
+// for what of it is copied to the host or from it, or read there. Edges carry bytes. A black edge
+// stays on the GPU: each tensor counts once. A red one crosses the link: each copy counts, so that
+// the red edges' bytes are the plan's copies. A blue one is read on the host. Of a step with an
+// order of its own, dashed grey edges are the control dependencies that make a runtime keep to it.
+// A legend says the same.
 #pragma once
 
 #include <string>

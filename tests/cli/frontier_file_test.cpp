@@ -5,6 +5,8 @@
 
 #include <regex>
 
+#include "answers/report/chart_axis.hpp"
+
 namespace stowage {
 
 namespace {

@@ -389,12 +389,12 @@ TEST_CASE("a model is drawn with its layers") {
   const Outcome drawn = stowage_program({"export", "-", "--to", "dot"}, {.input = deep_net(false)});
   CHECK(drawn.exit_code == 0);
   CHECK(drawn.out.find("label=\"fc\\nlinear\\n[batch, 10]\"") != std::string::npos);
-  const Outcome later = stowage_program({"export", "mlp", "--to", "trace"});
+  const Outcome later = stowage_program({"export", "mlp", "--to", "html"});
   CHECK(later.exit_code == 2);
   CHECK(later.err ==
-        "<command line>: error: --to trace is not supported yet\n"
+        "<command line>: error: --to html is not supported yet\n"
         "  --to takes dot, json, tensorflow, deepspeed, fsdp, accelerate, torchtitan, megatron, "
-        "axolotl, trl, llama.cpp\n");
+        "axolotl, trl, llama.cpp, trace, memory-snapshot, svg, markdown\n");
 }
 
 TEST_CASE("probe answers with or without a GPU") {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JSON Schemas of the program's answers, made from the dataclasses that Python reads them into.
+"""JSON Schemas of the answers, made from the dataclasses that Python reads them into, and of files.
 
     tests/python_answers/answer_schemas.py            compares docs/schemas with them; 1: they differ
     tests/python_answers/answer_schemas.py --write    writes docs/schemas
@@ -17,6 +17,8 @@ from typing import Any, Union
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
+
+from file_schemas import DRAFT, file_documents  # noqa: E402
 
 from stowage.answers.difference import Difference  # noqa: E402
 from stowage.answers.largest_batch import Batch  # noqa: E402
@@ -77,9 +79,9 @@ def schema_text(schema: dict[str, Any]) -> str:
 
 def documents() -> dict[str, str]:
     """{file's name: its text}"""
-    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {f"{name}.schema.json": schema_text({**draft, "title": title, **schema_of(kind, {})})
-            for name, (kind, title) in ANSWERS.items()}
+    answers = {f"{name}.schema.json": {**DRAFT, "title": title, **schema_of(kind, {})}
+               for name, (kind, title) in ANSWERS.items()}
+    return {name: schema_text(schema) for name, schema in {**answers, **file_documents()}.items()}
 
 
 def main() -> int:
@@ -92,7 +94,7 @@ def main() -> int:
     there = {path.name: path.read_text() for path in FOLDER.glob("*.json")}
     differing = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
     for name in differing:
-        print(f"docs/schemas/{name} is not as the dataclasses have it; {sys.argv[0]} --write")
+        print(f"docs/schemas/{name} is not as its source has it; {sys.argv[0]} --write")
     return 1 if differing else 0
 
 

@@ -18,6 +18,7 @@ from typing import Any, Union
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
+from command_schemas import command_documents  # noqa: E402
 from file_schemas import DRAFT, file_documents  # noqa: E402
 
 from stowage.answers.difference import Difference  # noqa: E402
@@ -81,7 +82,8 @@ def documents() -> dict[str, str]:
     """{file's name: its text}"""
     answers = {f"{name}.schema.json": {**DRAFT, "title": title, **schema_of(kind, {})}
                for name, (kind, title) in ANSWERS.items()}
-    return {name: schema_text(schema) for name, schema in {**answers, **file_documents()}.items()}
+    schemas = {**answers, **command_documents(), **file_documents()}
+    return {name: schema_text(schema) for name, schema in schemas.items()}
 
 
 def main() -> int:

@@ -17,21 +17,21 @@ namespace {
 constexpr std::size_t most_columns = 640;
 constexpr std::size_t most_phase_marks = 8;
 
-/// By StorageClass. Neighbours in a stack differ in lightness as well as in colour.
+/// By StorageClass: those of the pages (cli/report/page/page.css).
 constexpr std::array<std::string_view, storage_class_count> class_colors{
-    "#8c6bb1",   // input
-    "#b39ddb",   // augmented_input
-    "#1f5fa8",   // parameter
-    "#6ba3d6",   // parameter_copy
-    "#3f8f8a",   // buffer
-    "#e0912f",   // gradient
-    "#7fb8b3",   // optimizer_state
-    "#4c9a4a",   // activation
-    "#c9504a",   // activation_gradient
-    "#a3cf8f",   // saved_auxiliary
-    "#8a8a8a",   // workspace
-    "#d58cb4",   // temporary
-    "#c2a83e"};  // kv_cache
+    "#8a929c",   // input
+    "#b4bac2",   // augmented_input
+    "#3b6fd4",   // parameter
+    "#7aa0ea",   // parameter_copy
+    "#a9c1f0",   // buffer
+    "#d9558f",   // gradient
+    "#8a56d6",   // optimizer_state
+    "#2f9e4f",   // activation
+    "#e0a100",   // activation_gradient
+    "#62bfa5",   // saved_auxiliary
+    "#8d6246",   // workspace
+    "#e4643f",   // temporary
+    "#1d93ad"};  // kv_cache
 
 constexpr std::string_view style =
     "<style>\n"

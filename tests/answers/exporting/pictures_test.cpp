@@ -145,13 +145,13 @@ text{fill:currentColor}text.quiet{fill:#666}
 <text x="583.2" y="426" text-anchor="middle">4</text>
 <text x="710.0" y="426" text-anchor="middle">5</text>
 <text x="393.0" y="446" text-anchor="middle" class="quiet">kernels, in the order in which they run</text>
-<path fill="#1f5fa8" d="M76.0 299.9H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 364.8H583.2L583.2 364.8H710.0L710.0 408.0H583.2L583.2 408.0H456.4L456.4 408.0H329.6L329.6 408.0H202.8L202.8 408.0H76.0Z"><title>parameter</title></path>
-<path fill="#e0912f" d="M76.0 299.9H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 299.9H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 364.8H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 299.9H76.0Z"><title>gradient</title></path>
-<path fill="#8c6bb1" d="M76.0 278.2H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 299.9H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 299.9H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 299.9H76.0Z"><title>input</title></path>
-<path fill="#4c9a4a" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 343.1H456.4L456.4 213.4H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 299.9H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 278.2H76.0Z"><title>activation</title></path>
-<path fill="#c9504a" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 317.8H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 213.4H456.4L456.4 343.1H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>activation gradient</title></path>
-<path fill="#d58cb4" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 307.0H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 188.0H456.4L456.4 317.8H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>temporary</title></path>
-<path fill="#8a8a8a" d="M76.0 191.8H202.8L202.8 148.5H329.6L329.6 307.0H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 188.0H456.4L456.4 307.0H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>workspace</title></path>
+<path fill="#3b6fd4" d="M76.0 299.9H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 364.8H583.2L583.2 364.8H710.0L710.0 408.0H583.2L583.2 408.0H456.4L456.4 408.0H329.6L329.6 408.0H202.8L202.8 408.0H76.0Z"><title>parameter</title></path>
+<path fill="#d9558f" d="M76.0 299.9H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 299.9H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 364.8H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 299.9H76.0Z"><title>gradient</title></path>
+<path fill="#8a929c" d="M76.0 278.2H202.8L202.8 299.9H329.6L329.6 364.8H456.4L456.4 299.9H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 299.9H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 299.9H76.0Z"><title>input</title></path>
+<path fill="#2f9e4f" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 343.1H456.4L456.4 213.4H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 299.9H456.4L456.4 364.8H329.6L329.6 299.9H202.8L202.8 278.2H76.0Z"><title>activation</title></path>
+<path fill="#e0a100" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 317.8H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 213.4H456.4L456.4 343.1H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>activation gradient</title></path>
+<path fill="#e4643f" d="M76.0 191.8H202.8L202.8 191.8H329.6L329.6 307.0H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 188.0H456.4L456.4 317.8H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>temporary</title></path>
+<path fill="#8d6246" d="M76.0 191.8H202.8L202.8 148.5H329.6L329.6 307.0H456.4L456.4 188.0H583.2L583.2 364.8H710.0L710.0 364.8H583.2L583.2 188.0H456.4L456.4 307.0H329.6L329.6 191.8H202.8L202.8 191.8H76.0Z"><title>workspace</title></path>
 <line class="grid" x1="76.0" x2="76.0" y1="54" y2="408"/>
 <text x="79.0" y="60" font-size="11" class="quiet" text-anchor="start">forward</text>
 <line class="grid" x1="456.4" x2="456.4" y1="54" y2="408"/>
@@ -163,19 +163,19 @@ text{fill:currentColor}text.quiet{fill:#666}
 <circle cx="266.2" cy="148.5" r="4" fill="#d4351c"><title>fc2.forward</title></circle>
 <text x="274.2" y="142.5" text-anchor="start" font-weight="bold">peak 3.0 KiB</text>
 <text x="728" y="66" class="quiet">at the peak, fc2.forward</text>
-<rect x="728" y="76" width="12" height="12" fill="#8a8a8a"/>
+<rect x="728" y="76" width="12" height="12" fill="#8d6246"/>
 <text x="746" y="86">workspace 512 B</text>
-<rect x="728" y="96" width="12" height="12" fill="#d58cb4"/>
+<rect x="728" y="96" width="12" height="12" fill="#e4643f"/>
 <text x="746" y="106">temporary 0 B</text>
-<rect x="728" y="116" width="12" height="12" fill="#c9504a"/>
+<rect x="728" y="116" width="12" height="12" fill="#e0a100"/>
 <text x="746" y="126">activation gradient 0 B</text>
-<rect x="728" y="136" width="12" height="12" fill="#4c9a4a"/>
+<rect x="728" y="136" width="12" height="12" fill="#2f9e4f"/>
 <text x="746" y="146">activation 1.2 KiB</text>
-<rect x="728" y="156" width="12" height="12" fill="#8c6bb1"/>
+<rect x="728" y="156" width="12" height="12" fill="#8a929c"/>
 <text x="746" y="166">input 0 B</text>
-<rect x="728" y="176" width="12" height="12" fill="#e0912f"/>
+<rect x="728" y="176" width="12" height="12" fill="#d9558f"/>
 <text x="746" y="186">gradient 0 B</text>
-<rect x="728" y="196" width="12" height="12" fill="#1f5fa8"/>
+<rect x="728" y="196" width="12" height="12" fill="#3b6fd4"/>
 <text x="746" y="206">parameter 1.2 KiB</text>
 <line class="line" stroke-dasharray="5 3" x1="728" x2="742" y1="228" y2="228"/>
 <text x="746" y="232">arena 3.2 KiB</text>

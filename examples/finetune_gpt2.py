@@ -7,7 +7,7 @@ random, so that nothing is downloaded.
     stowage plan g.json --for pytorch --gpu rtx3060 --batch 16 -o p.json
     python examples/finetune_gpt2.py --plan p.json                        # with the plan
     python examples/finetune_gpt2.py --plan p.json --pretend              # without a GPU
-    python examples/finetune_gpt2.py --plan p.json --compare --batch 2
+    python examples/finetune_gpt2.py --plan p.json --compare               # on the CPU, bit for bit
 
 A plan is for one model: give --layers, --width and --tokens to `record` too, behind "--".
 """

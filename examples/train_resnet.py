@@ -6,8 +6,10 @@
     stowage plan s.json --for pytorch --gpu rtx3060 --batch 256 -o p.json
     python examples/train_resnet.py --plan p.json                         # with the plan
     python examples/train_resnet.py --plan p.json --pretend               # without a GPU
-    python examples/train_resnet.py --plan p.json --compare --batch 4 --image-size 64
+    python examples/train_resnet.py --plan p.json --compare               # on the CPU, bit for bit
 
+A plan is for one model and one size of images: give --model and --image-size to `record` too, behind
+"--".
 `stowage.step` marks the function that `record` takes; `stowage.apply` carries a plan out.
 """
 

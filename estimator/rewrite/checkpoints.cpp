@@ -366,10 +366,16 @@ void Checkpointing::find_what_script_keeps() {
   }
 }
 
-// Precondition: backward's reads are those of the copies.
+// What is held until an update is held to the step's end: the node of the update may leave the step
+// (with_updates). Precondition: backward's reads are those of the copies.
 void Checkpointing::hold_what_script_keeps() {
   for (const auto& [until, storage] : kept_by_script_) {
-    std::vector<StorageId>& holds = step_.nodes[until.index()].holds;
+    KernelNode& node = step_.nodes[until.index()];
+    if (node.phase == Phase::update) {
+      step_.script_holds.update(storage, [](ScriptHold& hold) { hold.held_to_end = true; });
+      continue;
+    }
+    std::vector<StorageId>& holds = node.holds;
     if (std::ranges::find(holds, storage) == holds.end()) holds.push_back(storage);
   }
 }

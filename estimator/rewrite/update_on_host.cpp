@@ -32,6 +32,7 @@ class MovedUpdates {
   }
 
   StepGraph run() && {
+    keep_what_updates_hold();
     keep_on_host();
     divide_updates();
     put_together();
@@ -43,6 +44,25 @@ class MovedUpdates {
  private:
   [[nodiscard]] bool is_on_host(ParameterId id) const {
     return id.valid() ? on_host_[id.index()] : choice_.on_host == OnHost::all;
+  }
+
+  /// A variable that the script lets go during or behind the updates (a model's output): the nodes
+  /// that hold it leave, so that it is held to the step's end.
+  void keep_what_updates_hold() {
+    std::vector<bool> is_made(step_.storages.size(), false);
+    for (const KernelNode& node : step_.nodes) {
+      if (node.phase == Phase::update) continue;
+      for (const TensorView& view : node.writes) is_made[view.storage.index()] = true;
+    }
+    for (const WholeGradient& one : updates_.gradients) is_made[one.gradient.index()] = false;
+    for (const KernelNode& node : step_.nodes) {
+      if (node.phase != Phase::update) continue;
+      for (const StorageId id : node.holds) {
+        const bool is_transient = step_.storage(id).persistence == Persistence::transient;
+        if (!is_made[id.index()] || !is_transient) continue;
+        step_.script_holds.update(id, [](ScriptHold& hold) { hold.held_to_end = true; });
+      }
+    }
   }
 
   void keep_on_host() {

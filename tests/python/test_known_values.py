@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import textwrap
 import unittest
 
 import torch
@@ -150,6 +152,26 @@ class Recorded(CommandCase):
         self.assertEqual([row[0] for row in document["parameters"]],
                          [f"stages.{index}.{name}" for index in range(3) for name in ("weight", "bias")])
         self.assertFalse(document["fixed_batch"])
+
+    def test_a_region_that_makes_one_and_runs_again_in_backward(self) -> None:
+        pathlib.Path("again.py").write_text(textwrap.dedent("""
+            import torch
+            import stowage
+            from torch.utils.checkpoint import checkpoint
+
+            def scaled(x):
+                return (x * torch.tensor([1.0, 2.0], device=x.device)).exp()
+
+            @stowage.step
+            def step(model, x):
+                loss = checkpoint(scaled, model(x), use_reentrant=False).mean()
+                loss.backward()
+                return loss
+
+            step(torch.nn.Linear(3, 2).cuda(), torch.randn(6, 3, device="cuda"))
+        """))
+        kernels = [row[1] for row in self.record("again.py")["step"]["nodes"]]
+        self.assertEqual(kernels.count("aten::exp"), 2)
 
 
 if __name__ == "__main__":

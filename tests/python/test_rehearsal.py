@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pathlib
+import re
 import runpy
 import sys
 import unittest
@@ -161,7 +162,8 @@ class Examples(CommandCase):
             runpy.run_path(path, run_name="__main__")
         return ended.exception.code, output.getvalue()
 
-    def tried(self, name: str, words: tuple[str, ...], batch: int) -> None:
+    def tried(self, name: str, words: tuple[str, ...], batch: int, stay: int = 0) -> None:
+        """`stay`: tensors that kernels of the CPU save otherwise."""
         document = self.record(str(EXAMPLES / name), "--", *words)
         plan = Planner(document).plan()
         plan["totals"] = {"peak_allocated_bytes": 123}
@@ -177,9 +179,18 @@ class Examples(CommandCase):
         code, output = self.run_example(name, *words, "--plan", "p.json", "--compare", "--batch", "3",
                                         "--steps", "2", "--last-batch", "2")
         self.assertEqual(code, 0)
-        self.assertEqual(output.splitlines()[-1],
-                         "3 steps of 3, 3, 2 samples: losses, gradients, parameters and buffers are "
-                         "equal to the bit")
+        tensors = 3 * sum(len(entry["saved"]) for entry in plan["offload"])
+        first, last = output.splitlines()
+        found = re.fullmatch(r"moved to the host ([0-9]+) bytes, and back \1: ([0-9]+) tensors of "
+                             rf"{tensors} that the plan offloads; tensors that fell back: ([0-9]+)( .*)?",
+                             first)
+        assert found is not None, first
+        self.assertEqual(int(found[2]) + int(found[3]), tensors)
+        self.assertEqual(int(found[3]), 3 * stay)
+        if stay == 0:
+            self.assertEqual(int(found[1]), sum(planned_bytes(plan, size) for size in (3, 3, 2)))
+        self.assertEqual(last, "3 steps of 3, 3, 2 samples: losses, gradients, parameters and buffers "
+                               "are equal to the bit")
 
     @unittest.skipUnless(has("torchvision"), "needs torchvision")
     def test_train_resnet(self) -> None:
@@ -187,7 +198,23 @@ class Examples(CommandCase):
 
     @unittest.skipUnless(has("transformers"), "needs transformers")
     def test_finetune_gpt2(self) -> None:
-        self.tried("finetune_gpt2.py", ("--layers", "1", "--width", "64", "--tokens", "8"), 8)
+        self.tried("finetune_gpt2.py", ("--layers", "1", "--width", "64", "--tokens", "8"), 8,
+                   stay=10)
+
+    @unittest.skipUnless(has("torchvision"), "needs torchvision")
+    def test_images_of_another_size_try_nothing(self) -> None:
+        words = ("--model", "resnet18", "--plan", "p.json", "--compare", "--steps", "1")
+        document = self.record(str(EXAMPLES / "train_resnet.py"), "--", *words[:2], "--image-size", "32")
+        plan = Planner(document).plan(1 << 16)  # no statistics, which have one size
+        write_plan(plan, "p.json")
+        tensors = sum(len(entry["saved"]) for entry in plan["offload"])
+        code, output = self.run_example("train_resnet.py", *words, "--image-size", "64", "--batch", "2")
+        self.assertEqual((code, output.splitlines()), (1, [
+            f"moved to the host 0 bytes, and back 0: 0 tensors of {tensors} that the plan offloads; "
+            f"tensors that fell back: {tensors} (bn1#0 is float32 [2, 64, 32, 32], and the plan has "
+            "float32 [batch, 64, 16, 16])",
+            "no tensor left, so that nothing of the plan's offloading was tried: compare with the sizes "
+            "that the step was recorded at"]))
 
     @unittest.skipUnless(has("torchvision"), "needs torchvision")
     def test_a_differing_bit_and_missing_options(self) -> None:

@@ -72,6 +72,30 @@ class Rows(unittest.TestCase):
             ("Outer#0", "inner.tanh"), ("inner#0", "inner.part.addmm"),
             ("inner.part#0", "inner.part.addmm"), ("inner#1", "Outer.sin"), ("Outer#1", "Outer.sin")])
 
+    def test_what_the_script_holds_into_backward_and_beyond(self) -> None:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def until_the_update(x: torch.Tensor) -> None:
+            output = model(x)
+            output.square().mean().backward()
+            del output
+            optimizer.step()
+            optimizer.zero_grad()
+
+        def to_the_end(x: torch.Tensor) -> None:
+            output = model(x)
+            output.square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        for step, phase in ((until_the_update, "backward"), (to_the_end, "update")):
+            document = stowage.record(step, torch.zeros(4, 8)).document
+            held = {row[4]: row[7] for row in document["step"]["saved"]}
+            phases = [row[2] for row in document["step"]["nodes"]]
+            last = len(phases) - 1 - phases[::-1].index(phase)
+            self.assertEqual(held["#0"], last)
+
     def test_a_step_that_cannot_let_go_says_nothing_of_it(self) -> None:
         model, calls = small(), []
 

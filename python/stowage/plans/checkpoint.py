@@ -90,10 +90,15 @@ def run_checkpointed(modules: Sequence[torch.nn.Module], forward: Callable[..., 
     """`forward(*arguments, **keywords)`, which runs these modules, under torch.utils.checkpoint."""
     buffers = Buffers(modules)
     inputs, tensors = taken_apart(arguments, keywords)
+    first = [(arguments, keywords)]  # the first run takes it away: nothing of it is kept
 
     def run(*again: torch.Tensor) -> Any:
-        given, named = inputs.given(again)
-        return forward(*given, **named)
+        if not first:
+            given, named = inputs.given(again)
+            return forward(*given, **named)
+        own, own_named = first.pop()
+        with inputs.watched():
+            return forward(*own, **own_named)
 
     result = checkpoint(run, *tensors, use_reentrant=False, preserve_rng_state=True,
                         context_fn=lambda: (contextlib.nullcontext(), buffers.copies()))

@@ -5,18 +5,23 @@ and an error where one was written in place in between. What it is given by keyw
 inner region's would be kept beside the outer one's inputs. So keywords' tensors, and those in tuples, are
 given to it as arguments too. A tensor that the call has twice is one in the second run too: a module
 may ask whether two of its inputs are the same object (nn.MultiheadAttention does), and what was saved
-comes back as a new one each.
+comes back as a new one each. A cache of keys and values is one of its own (region_caches.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_iter
 
+from stowage.plans.region_caches import CacheAsFound, is_cache
 from stowage.plans.stash import version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +39,15 @@ class RegionInputs:
         self.arguments, self.keywords = arguments, keywords
         self.versions = [(one, version_of(one)) for one in tree_iter([arguments, keywords])
                          if isinstance(one, torch.Tensor)]
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Around the first run."""
+        with contextlib.ExitStack() as stack:
+            for one in tree_iter([self.arguments, self.keywords]):
+                if isinstance(one, CacheAsFound):
+                    stack.enter_context(one.uses())
+            yield
 
     def given(self, tensors: tuple[torch.Tensor, ...]) -> tuple[list[Any], dict[str, Any]]:
         """The call with these tensors. Raises RuntimeError where another of its tensors was written in
@@ -54,6 +68,8 @@ class RegionInputs:
 def put_back(value: Any, tensors: tuple[torch.Tensor, ...]) -> Any:
     if isinstance(value, Place):
         return tensors[value.index]
+    if isinstance(value, CacheAsFound):
+        return value.again()
     return tuple(put_back(one, tensors) for one in value) if type(value) is tuple else value
 
 
@@ -63,6 +79,8 @@ def take(value: Any, tensors: list[torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return Place(next(i for i, one in enumerate(tensors) if one is value))
+    if is_cache(value):
+        return CacheAsFound(value)
     return tuple(take(one, tensors) for one in value) if type(value) is tuple else value
 
 

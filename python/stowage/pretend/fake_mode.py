@@ -64,6 +64,17 @@ def exceptions_not_logged() -> Iterator[None]:
         logger.removeFilter(without_exception)
 
 
+def made_on_cpu_first() -> None:
+    """torch.tensor(..., device="cuda") makes its tensor on the CPU and moves it, where it else asks the
+    device for memory. FakeTensorMode has it so in the thread that enters the mode. A region that runs
+    again, and a function's own backward, run in a thread of autograd's; there it stays so, which changes
+    no tensor."""
+    import torch
+
+    if not torch._C._only_lift_cpu_tensors():
+        torch._C._set_only_lift_cpu_tensors(True)
+
+
 @contextlib.contextmanager
 def fake_tensors() -> Iterator[FakeTensorMode]:
     """While active, tensors are fake; yields the mode."""
@@ -79,6 +90,7 @@ def fake_tensors() -> Iterator[FakeTensorMode]:
 
         def dispatch(self, func: Any, types: Sequence[type], args: Sequence[Any] = (),
                      kwargs: Mapping[str, Any] = MappingProxyType({})) -> Any:
+            made_on_cpu_first()
             value = self.known.value_of_call(func, args, kwargs)
             if func is READS and value is not UNKNOWN:
                 return value

@@ -90,6 +90,7 @@ class Recorder(TorchDispatchMode):
         self.last_operator: torch._ops.OpOverload | None = None
         self.last_origin = ("", "")
         self.inside_linear = False
+        self.is_paused = False  # what runs is no part of the step
         self.micro_batch = 0
         self.updates = Updates()
 
@@ -160,7 +161,7 @@ class Recorder(TorchDispatchMode):
                            arguments: tuple[Any, ...] = (),
                            options: dict[str, Any] | None = None) -> Any:
         options = options or {}
-        if operator.namespace in ("prim", "profiler"):
+        if self.is_paused or operator.namespace in ("prim", "profiler"):
             return operator(*arguments, **options)
         try:
             operator, result = self.run(operator, arguments, options, sys._getframe(1))

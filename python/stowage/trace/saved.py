@@ -121,9 +121,13 @@ class SavedTensors:
         packed.names.was_unpacked()
         if packed.named is not None and packed.named.unpacked_before == NOT_UNPACKED:
             packed.named.unpacked_before = len(self.recorder.step.nodes)
-        if isinstance(packed.tensor, Layout):
+        if not isinstance(packed.tensor, Layout):
+            return packed.tensor
+        self.recorder.is_paused = True
+        try:
             return packed.tensor.tensor_in(self.stand_ins)
-        return packed.tensor
+        finally:
+            self.recorder.is_paused = False
 
     def name(self, tensor: torch.Tensor) -> SavedTensor | None:
         """The key of this call; None in passes after the first."""

@@ -62,8 +62,8 @@ def forward_nodes(step: StepRecord) -> list[str]:
 def note_held(storages: list[StorageRecord], described: StepRecord,
               letting_go: StepRecord | None) -> None:
     """Notes how long the script holds what autograd saves (SavedTensor.held_until) and what modules are
-    given, as the other step shows, if it has the same kernels and keys. What lives beyond forward is held
-    to the step's end."""
+    given, as the other step shows, if it has the same kernels and keys. Where its backward has other
+    kernels, what lives beyond forward is held to the step's end."""
     if letting_go is None:
         return
     ours = [record for record in described.saved if record.named is not None]
@@ -76,9 +76,11 @@ def note_held(storages: list[StorageRecord], described: StepRecord,
         if one.named.key != other.named.key:
             return
 
+    same = len(described.nodes) if kernels_of(described) == kernels_of(letting_go) else len(forward)
+
     def held_until(storage: int) -> int:
         died = storages[storage].died
-        is_over = died is not None and died.step == letting_go.index and died.node < len(forward)
+        is_over = died is not None and died.step == letting_go.index and died.node < same
         return died.node if died is not None and is_over else len(described.nodes) - 1
 
     for one, other in zip(ours, theirs):

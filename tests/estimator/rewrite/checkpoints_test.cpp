@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "estimator/document/make_document.hpp"
+#include "estimator/rewrite/update_on_host.hpp"
 #include "estimator/step/lower.hpp"
 #include "estimator/step/operator_lowering.hpp"
 #include "estimator/step/saved_storages.hpp"
@@ -157,20 +158,43 @@ TEST_CASE("less is live at the end of forward, and what enters lasts") {
   }
 }
 
-TEST_CASE("what the script keeps of a region's saved tensors lives as long") {
-  StepGraph whole = kept_whole(KernelSet::pytorch);
+/// The step with a checkpoint, of which the script keeps 'first', until that node has run.
+StepGraph with_script_keeping_first(StepGraph whole, NodeId until) {
   const auto saved = std::ranges::find_if(whole.saved, [&](const SavedTensor& one) {
     return whole.storage(one.storage).name == "first";
   });
   REQUIRE(saved != whole.saved.end());
-  const NodeId last = NodeId::of(whole.nodes.size() - 1);
-  saved->call = SavedCall{.key = "norm#0", .view = {.storage = saved->storage}, .held_until = last};
-  const StorageId first = saved->storage;
-  const StepGraph step = checkpointed(whole, block);
-  const std::vector<StorageId>& holds = step.nodes.back().holds;
-  CHECK(std::ranges::count_if(holds, [&](StorageId id) {
-          return step.storage(id).name == whole.storage(first).name;
-        }) == 1);
+  saved->call =
+      SavedCall{.key = "norm#0", .view = {.storage = saved->storage}, .held_until = until};
+  return checkpointed(whole, block);
+}
+
+TEST_CASE("what the script keeps of a region's saved tensors lives as long") {
+  const StepGraph whole = kept_whole(KernelSet::pytorch);
+  std::size_t end = 0;
+  while (whole.nodes[end].phase != Phase::update) ++end;
+  const StepGraph step = with_script_keeping_first(whole, NodeId::of(end - 1));
+  const auto last = std::ranges::find_if(
+      step.nodes, [](const KernelNode& node) { return node.phase == Phase::update; });
+  const std::vector<StorageId>& holds = std::prev(last)->holds;
+  CHECK(std::ranges::count_if(holds,
+                              [&](StorageId id) { return step.storage(id).name == "first"; }) == 1);
+  CHECK(step.script_holds == whole.script_holds);
+}
+
+TEST_CASE("what the script keeps to the step's end is kept where the updates leave the GPU") {
+  const StepGraph whole = kept_whole(KernelSet::pytorch);
+  const StepGraph step = with_script_keeping_first(whole, NodeId::of(whole.nodes.size() - 1));
+  const auto is_kept = [](const StepGraph& graph) {
+    const auto first = std::ranges::find(graph.storages, "first", &Storage::name);
+    REQUIRE(first != graph.storages.end());
+    const auto id = StorageId::of(static_cast<std::size_t>(first - graph.storages.begin()));
+    return graph.script_holds.of(id).held_to_end;
+  };
+  CHECK(is_kept(step));
+  const auto moved = with_update_on_host(step);
+  REQUIRE(moved);
+  CHECK(is_kept(*moved));
 }
 
 TEST_CASE("autocast converts a region's weights again, and keeps them while it runs") {

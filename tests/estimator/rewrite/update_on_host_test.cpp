@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "estimator/document/check_step_graph.hpp"
 #include "estimator/memory/sized_step.hpp"
@@ -222,6 +223,27 @@ TEST_CASE("what a script assigns after the update is assigned after the last nod
   const StepGraph host = changed(step, {.on_host = UpdateChoice::OnHost::all});
   CHECK(host.script_holds.of(host.losses.front().storage).replaced_after.index() <
         host.nodes.size());
+}
+
+TEST_CASE("what an update holds beside its own tensors is held to the step's end") {
+  StepGraph step = updating_step();
+  // As a recorded script holds its model's output, which it lets go with the step.
+  const KernelNode& act = *std::ranges::find(step.nodes, "act.forward", &KernelNode::name);
+  const StorageId output = act.writes.front().storage;
+  step.nodes.back().holds.push_back(output);
+  step.nodes.back().holds.push_back(step.gradients.back().storage);
+  const std::string name = step.storage(output).name;
+  const std::string gradient = step.storage(step.gradients.back().storage).name;
+  const auto held = [&](const StepGraph& graph) {
+    std::vector<std::string> names;
+    for (const auto& [storage, hold] : graph.script_holds) {
+      if (hold.held_to_end) names.push_back(graph.storage(storage).name);
+    }
+    return std::ranges::count(names, name) == 1 && !std::ranges::count(names, gradient);
+  };
+  CHECK(!held(step));
+  CHECK(held(moved(step)));
+  CHECK(held(changed(step, {.early = true})));
 }
 
 TEST_CASE("early updates run beside those on the host") {

@@ -428,7 +428,7 @@ class PytorchSearch {
     const auto [gradients, parameters] = inserted_copies(of.step);
     totals.to_host += gradients;
     totals.from_host += parameters;
-    const HookedStep hooked = set_seconds(of, decisions, totals);
+    HookedStep hooked = set_seconds(of, decisions, totals);
     if (!of.stream.empty()) {
       totals.pcie_lower_bound = excess;
       totals.step_lower_bound_seconds = std::max(hooked.busy_seconds, h2d_seconds(rates_, excess));
@@ -442,6 +442,10 @@ class PytorchSearch {
       }
     }
     PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
+    proposal.lanes = {.graph = of.step.graph,
+                      .storage_bytes = of.step.storage_bytes,
+                      .lanes = std::move(hooked.lanes),
+                      .seconds = hooked.seconds};
     if (changes_training(of)) {
       proposal.changes_training = true;
       proposal.remarks.push_back(fmt::format(
@@ -480,7 +484,7 @@ class PytorchSearch {
   HookedStep set_seconds(const HookedCase& of, const std::vector<OffloadDecision>& decisions,
                          PytorchTotals& totals) const {
     const auto calls = decisions.empty() ? 0 : of.step.graph->saved.size();
-    const HookedStep hooked =
+    HookedStep hooked =
         hooked_step(of.step, rates_, decisions, calls,
                     updates_ ? update_times(whole_, *updates_, rates_, of.updates) : UpdateTimes{});
     const HookedStep plain = hooked_step(whole_, rates_, {}, 0);

@@ -181,6 +181,15 @@ TEST_CASE("a page about a plan for PyTorch draws the step as hooks run it") {
   REQUIRE(plan["pcie_bytes"] > 0);
   CHECK(most_in_changes(shown["memory"]["reserved"]) == plan["peak_reserved_bytes"]);
   CHECK(shown["offload"].size() == plan["offloaded_storages"]);
+  const json& lanes = shown["lanes"];
+  CHECK(lanes["step"].get<double>() * lanes["unit_seconds"].get<double>() ==
+        doctest::Approx(plan["step_seconds"].get<double>()).epsilon(1e-3));
+  std::int64_t copied = 0;
+  for (const char* lane : {"to_gpu", "to_host"}) {
+    for (const json& copy : lanes[lane]) copied += copy[3].get<std::int64_t>();
+  }
+  CHECK(plan["micro_batches"] == 1);
+  CHECK(copied == plan["pcie_bytes"]);
   CHECK(shown["room_bytes"] == answer["device"]["allocator_bytes"]);
 }
 

@@ -264,6 +264,8 @@ class PageTest(unittest.TestCase):
             self.check_bytes(name, chosen[name])
         self.assertEqual(self.rows("#plans tr.chosen", "data-plan"), [[answer["chosen"]]])
         self.assertGreater(len(self.rows("#decisions tr[data-bytes]", "data-bytes")), 0)
+        step = float(self.rows("#lanes [data-step]", "data-step")[0][0])
+        self.assertAlmostEqual(step, chosen["step_seconds"], delta=1e-6)
 
     def test_hostile_names(self) -> None:
         model = pathlib.Path(self.folder.name) / "hostile.yaml"

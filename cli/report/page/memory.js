@@ -258,5 +258,5 @@ function memoryChart(data, words) {
   const folded = memory.notListed > 0
     ? el('p', {class: 'faint small'}, `${countText(memory.notListed)} smaller tensors are in the sums and not listed by name.`) : null;
   describe();
-  return {element: el('div', {}, legend, shown.chart, tools, about, folded), redraw: shown.redraw, memory};
+  return {element: el('div', {}, el('div', {class: 'kept'}, legend, shown.chart), tools, about, folded), redraw: shown.redraw, memory};
 }

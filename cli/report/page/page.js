@@ -8,7 +8,7 @@ function section(title, id, ...children) {
   return el('section', {id, 'aria-label': title}, el('h2', {}, title), ...children);
 }
 function figure(title, name, value, text) {
-  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, breakable(text)));
+  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, name === 'at' ? breakable(text) : text));
 }
 function bytesFigure(title, name, value) {
   return value === null || value === undefined ? null : figure(title, name, value, bytesText(value));
@@ -201,6 +201,8 @@ function pytorchPlanPage() {
       {title: 'Reserved', number: true, cell: (row) => bytesText(row.peak_reserved_bytes)},
       {title: 'Pinned host', number: true, cell: (row) => bytesText(row.pinned_bytes)}]),
     chartSection('Memory over the step', 'memory', 'Tensors by class, kernel by kernel, as PyTorch runs the step with the plan.', chart),
+    chartSection('Lanes', 'lanes', 'What each lane does over the time of the step, as simulated.' +
+      (plan.micro_batches > 1 ? ` Of one of ${plan.micro_batches} micro-batches, with the update.` : ''), lanesChart(data.lanes, chart.memory)),
     decisionsSection(plan)];
 }
 
@@ -217,3 +219,7 @@ function buildPage() {
   document.documentElement.dataset.ready = 'yes';
 }
 buildPage();
+
+// On paper charts have a width of their own, so that their labels keep their size.
+addEventListener('beforeprint', () => { for (const chart of drawn) chart.redraw(700); });
+addEventListener('afterprint', () => { for (const chart of drawn) chart.redraw(); });

@@ -11,6 +11,13 @@ namespace stowage {
 
 namespace {
 
+/// The limit of its pool; without pools, its equal share of what the card leaves.
+Bytes room_of_replica(const CheckReport& report, std::int64_t replicas) {
+  if (report.run.pools && !report.run.pools->empty()) return report.run.pools->front().limit;
+  const Bytes room = report.available_bytes - (report.device_bytes - report.reserved_bytes());
+  return Bytes(room.count() / replicas);
+}
+
 /// `report`: a check of the same step at that batch.
 Result<StepPicture> picture_of(const StepSetup& setup, std::int64_t batch,
                                const CheckReport& report) {
@@ -19,9 +26,10 @@ Result<StepPicture> picture_of(const StepSetup& setup, std::int64_t batch,
   const StepDocument& document = setup.step.document;
   StepPicture picture{
       .batch = batch,
+      .replicas = replica_count(setup.step.settings),
       .memory = memory_over_step(*sized, setup.card.card, setup.step.settings, report.run),
       .has_costs = document.has_costs,
-      .room = report.available_bytes - (report.device_bytes - report.reserved_bytes())};
+      .room = room_of_replica(report, replica_count(setup.step.settings))};
   picture.layers = layer_rows(document, sized->batch, picture.memory);
   return picture;
 }

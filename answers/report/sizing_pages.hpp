@@ -17,10 +17,12 @@ namespace stowage {
 /// A step at one batch.
 struct StepPicture {
   std::int64_t batch = 1;  ///< of all replicas
-  MemoryOverStep memory;   ///< of one replica
+  std::int64_t replicas = 1;
+  MemoryOverStep memory;  ///< of one replica
   std::vector<LayerRow> layers;
   bool has_costs = false;  ///< the layers' operations and saved bytes are known
-  /// The most that the allocator may hold: what the card leaves it beside context and libraries.
+  /// The most that the allocator of one replica may hold: what the card leaves it beside context
+  /// and libraries.
   Bytes room;
 };
 

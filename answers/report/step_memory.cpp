@@ -90,7 +90,7 @@ MemoryOverStep memory_over_step(const SizedStep& step, const Card& card,
   add_up(memory, uses.steps);
   const auto by_node = process_of(settings.runtime).reserved_by_node;
   if (by_node != nullptr) memory.reserved = by_node(on_card, run);
-  if (memory.reserved.empty()) memory.reserved.assign(memory.live.size(), run.reserved().most);
+  if (memory.reserved.empty()) memory.reserved.assign(memory.live.size(), run.process().reserved);
   return memory;
 }
 

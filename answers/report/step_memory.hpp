@@ -53,7 +53,8 @@ struct MemoryOverStep {
   [[nodiscard]] Bytes peak_bytes() const;
 };
 
-/// `run`: of the same step on the same card with the same settings (CheckReport::run).
+/// `run`: of the same step on the same card with the same settings (CheckReport::run). Of several
+/// replicas, one of them.
 [[nodiscard]] MemoryOverStep memory_over_step(const SizedStep& step, const Card& card,
                                               const CheckSettings& settings, const RuntimeRun& run);
 

@@ -146,6 +146,7 @@ namespace {
 
 void add_picture(const StepPicture& picture, Json::Object& shown) {
   shown.emplace_back("batch", picture.batch);
+  shown.emplace_back("replicas", picture.replicas);
   shown.emplace_back("memory", memory_json(picture.memory));
   shown.emplace_back("room_bytes", picture.room);
   shown.emplace_back("layers", layers_json(picture.layers, picture.has_costs));

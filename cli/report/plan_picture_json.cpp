@@ -51,6 +51,35 @@ Json lanes_json(const Plan& plan, const LaneTimeline& lanes) {
                       {"to_gpu", copy_spans(plan, lanes, Direction::h2d)}};
 }
 
+Json::Array hooked_spans(const ProposedLanes& of, const std::vector<HookedSpan>& lane) {
+  Json::Array spans;
+  for (const HookedSpan& span : lane) {
+    Json::Array row;
+    if (span.node.valid()) {
+      const KernelNode& node = of.graph->node(span.node);
+      row = {node.name, lane_time(span.begin), lane_time(span.end), to_string(node.phase)};
+    } else if (span.storage.valid()) {
+      const Storage& storage = of.graph->storage(span.storage);
+      row = {storage.name, lane_time(span.begin), lane_time(span.end),
+             of.storage_bytes[span.storage.index()], to_string(storage.storage_class)};
+    } else {
+      row = {"optimizer.step()", lane_time(span.begin), lane_time(span.end),
+             to_string(Phase::update)};
+    }
+    spans.emplace_back(std::move(row));
+  }
+  return spans;
+}
+
+Json hooked_lanes_json(const ProposedLanes& of) {
+  return Json::Object{{"unit_seconds", lane_unit_seconds},
+                      {"step", lane_time(of.seconds)},
+                      {"gpu", hooked_spans(of, of.lanes.gpu)},
+                      {"cpu", hooked_spans(of, of.lanes.cpu)},
+                      {"to_host", hooked_spans(of, of.lanes.to_host)},
+                      {"to_gpu", hooked_spans(of, of.lanes.from_host)}};
+}
+
 std::string_view where_word(StoredWhere where) {
   switch (where) {
     case StoredWhere::gpu:
@@ -159,6 +188,7 @@ PageContent page_of(const PytorchPlanPage& page, const PytorchAnswer& found,
   content.shown.emplace_back("plan", proposal.name);
   content.shown.emplace_back("memory", memory_json(page.memory));
   content.shown.emplace_back("room_bytes", page.room);
+  content.shown.emplace_back("lanes", hooked_lanes_json(proposal.lanes));
   content.shown.emplace_back("offload", offload_json(proposal.plan));
   return content;
 }

@@ -88,7 +88,7 @@ HookedStep set_seconds(const WholeStep& whole, const Rates& rates, const Fitting
   const auto calls = fitting.decisions.empty() ? 0 : of.step.graph->saved.size();
   const UpdateTimes times =
       whole.updates ? update_times(whole.step, *whole.updates, rates, of.updates) : UpdateTimes{};
-  const HookedStep hooked = hooked_step(of.step, rates, fitting.decisions, calls, times);
+  HookedStep hooked = hooked_step(of.step, rates, fitting.decisions, calls, times);
   const double update = update_seconds(of.step, rates);
   const auto parts = static_cast<double>(of.micro_batches);
   totals.pinned = hooked.pinned;
@@ -157,9 +157,13 @@ PytorchProposal described_proposal(const PytorchRequest& request, const Rates& r
   const InsertedCopies copies = inserted_copies(of.step);
   totals.to_host += copies.to_host;
   totals.from_host += copies.from_host;
-  const HookedStep hooked = set_seconds(whole, rates, fitting, totals);
+  HookedStep hooked = set_seconds(whole, rates, fitting, totals);
   set_bounds(rates, fitting, hooked, copies, totals);
   PytorchProposal proposal{std::move(name), std::move(plan), std::move(report)};
+  proposal.lanes = {.graph = of.step.graph,
+                    .storage_bytes = of.step.storage_bytes,
+                    .lanes = std::move(hooked.lanes),
+                    .seconds = hooked.seconds};
   proposal.changes_training = changes_training(of);
   proposal.remarks = remarks_on(of, request.plan.batch.samples);
   return proposal;

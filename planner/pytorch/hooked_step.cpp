@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <tuple>
+#include <utility>
 
 #include "estimator/rewrite/update_on_host.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
@@ -50,16 +51,15 @@ class Streams {
 
   void reach(const StepPoint& point) {
     const std::size_t i = point.decision;
-    const Bytes bytes = step_.bytes(decisions_[i].stay.storage);
     switch (point.kind) {
       case StepPoint::Kind::copy_begins:
-        there_[i] = download(bytes);
+        there_[i] = download(decisions_[i].stay.storage);
         break;
       case StepPoint::Kind::let_go:
         wait(there_[i]);
         break;
       case StepPoint::Kind::fetched:
-        back_[i] = upload(bytes);
+        back_[i] = upload(decisions_[i].stay.storage);
         break;
       case StepPoint::Kind::needed:
         wait(back_[i]);
@@ -70,7 +70,7 @@ class Streams {
   void run(NodeId id) {
     const KernelNode& node = step_.graph->node(id);
     if (node.kernel == Kernel::foreign && kernel_name(node) == offload_kernel) {
-      return take_gradient(step_.bytes(node.reads.front().storage));
+      return take_gradient(node.reads.front().storage);
     }
     if (node.kernel == Kernel::foreign && kernel_name(node) == fetch_kernel) {
       return node.phase == Phase::update ? bring_parameter(node) : begin_streaming(node);
@@ -78,26 +78,34 @@ class Streams {
     for (const TensorView& view : node.reads) wait(ready_[view.storage.index()]);
     for (const StorageId held : node.holds) wait(ready_[held.index()]);
     const double seconds = gpu_seconds(rates_, step_, id);
+    lanes_.gpu.push_back({.node = id, .begin = now_, .end = now_ + seconds});
     now_ += seconds;
     busy_ += seconds;
   }
 
   [[nodiscard]] double now() const { return now_; }
   [[nodiscard]] double busy() const { return busy_; }
+  [[nodiscard]] HookedLanes lanes() && { return std::move(lanes_); }
 
  private:
   void wait(double until) { now_ = std::max(now_, until); }
-  double download(Bytes bytes) {
-    return downloads_ = std::max(now_, downloads_) + d2h_seconds(rates_, bytes);
+  double download(StorageId storage) {
+    const double begin = std::max(now_, downloads_);
+    downloads_ = begin + d2h_seconds(rates_, step_.bytes(storage));
+    lanes_.to_host.push_back({.storage = storage, .begin = begin, .end = downloads_});
+    return downloads_;
   }
-  double upload(Bytes bytes) {
-    return uploads_ = std::max(now_, uploads_) + h2d_seconds(rates_, bytes);
+  double upload(StorageId storage) {
+    const double begin = std::max(now_, uploads_);
+    uploads_ = begin + h2d_seconds(rates_, step_.bytes(storage));
+    lanes_.from_host.push_back({.storage = storage, .begin = begin, .end = uploads_});
+    return uploads_;
   }
 
   /// A piece of parameters, for the block that runs next.
   void begin_streaming(const KernelNode& node) {
     const StorageId piece = node.writes.front().storage;
-    ready_[piece.index()] = upload(step_.bytes(piece));
+    ready_[piece.index()] = upload(piece);
   }
 
   void bring_parameter(const KernelNode& node) {
@@ -105,22 +113,28 @@ class Streams {
       uploads_ = std::max(uploads_, updated_.front());
       updated_.pop_front();
     } else if (late_seconds_ > 0) {
-      uploads_ = std::max({uploads_, now_, downloads_}) + late_seconds_;
+      const double begin = std::max({uploads_, now_, downloads_});
+      uploads_ = begin + late_seconds_;
+      lanes_.cpu.push_back({.begin = begin, .end = uploads_});
       late_seconds_ = 0;
     }
-    wait(upload(step_.bytes(node.writes.front().storage)));
+    wait(upload(node.writes.front().storage));
   }
 
-  void take_gradient(Bytes bytes) {
+  void take_gradient(StorageId gradient) {
     if (in_flight_.size() > gradients_in_flight) {
       wait(in_flight_.front());
       in_flight_.pop_front();
     }
-    in_flight_.push_back(download(bytes));
-    const double seconds = updates_.cpu_seconds_a_byte * static_cast<double>(bytes.count());
+    in_flight_.push_back(download(gradient));
+    const double seconds =
+        updates_.cpu_seconds_a_byte * static_cast<double>(step_.bytes(gradient).count());
     late_seconds_ += seconds;
-    updated_at_ = std::max(updated_at_, downloads_) + seconds;
-    if (updates_.early) updated_.push_back(updated_at_);
+    const double begin = std::max(updated_at_, downloads_);
+    updated_at_ = begin + seconds;
+    if (!updates_.early) return;
+    updated_.push_back(updated_at_);
+    lanes_.cpu.push_back({.storage = gradient, .begin = begin, .end = updated_at_});
   }
 
   const SizedStep& step_;
@@ -133,6 +147,7 @@ class Streams {
   std::deque<double> updated_;        // early: when the CPU has updated each parameter
   double updated_at_ = 0, late_seconds_ = 0;  // late: of updates to come
   double now_ = 0, busy_ = 0, downloads_ = 0, uploads_ = 0;
+  HookedLanes lanes_;
 };
 
 /// A tensor has memory of the host's from its copy's begin to the step's end, where it is given
@@ -162,7 +177,8 @@ HookedStep hooked_step(const SizedStep& step, const Rates& rates,
                        update_hook_seconds * static_cast<double>(updates.hooks);
   return {.seconds = std::max(streams.now(), hooks),
           .busy_seconds = streams.busy(),
-          .pinned = pinned_bytes(step, decisions)};
+          .pinned = pinned_bytes(step, decisions),
+          .lanes = std::move(streams).lanes()};
 }
 
 }  // namespace stowage

@@ -10,10 +10,24 @@
 
 namespace stowage {
 
+/// When a kernel runs, or a storage is copied or, on the CPU, updated: seconds from the step's
+/// begin.
+struct HookedSpan {
+  NodeId node;        ///< of the step; none: a copy or an update on the CPU
+  StorageId storage;  ///< the copied one, the gradient of an update; none: all of them at once
+  double begin = 0, end = 0;
+};
+
+/// What runs when, each lane in the order of its spans' begins.
+struct HookedLanes {
+  std::vector<HookedSpan> gpu, cpu, to_host, from_host;
+};
+
 struct HookedStep {
   double seconds = 0;
   double busy_seconds = 0;  ///< of the kernels alone
   Bytes pinned;             ///< on the host at most at a time
+  HookedLanes lanes;
 };
 
 /// What PyTorch's hooks for a saved tensor take of the host, pack and unpack together. Measured on

@@ -26,6 +26,7 @@
 // memory.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@
 #include "estimator/check/check.hpp"
 #include "estimator/runtime/check_settings.hpp"
 #include "planner/propose/plan_request.hpp"
+#include "planner/pytorch/hooked_step.hpp"
 #include "planner/pytorch/pytorch_plan.hpp"
 
 namespace stowage {
@@ -47,12 +49,21 @@ struct PytorchRequest {
   CheckSettings process;
 };
 
+/// A step as the lanes run it: of one micro-batch, with the update.
+struct ProposedLanes {
+  std::shared_ptr<const StepGraph> graph;  ///< the nodes and storages of the spans
+  std::vector<Bytes> storage_bytes;        ///< by StorageId
+  HookedLanes lanes;
+  double seconds = 0;  ///< no less than the last span's end: hooks may take longer
+};
+
 struct PytorchProposal {
   std::string name;  ///< "offload"
   PytorchPlan plan;
   CheckReport report;                ///< of the step as the plan has it run: it fits
   std::vector<std::string> remarks;  ///< "changes the training ..."
   bool changes_training = false;
+  ProposedLanes lanes;
 };
 
 /// The proposals that fit with a margin (fits_safely; as-is: at all): those that leave the training

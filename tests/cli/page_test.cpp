@@ -124,6 +124,17 @@ TEST_CASE("a check's page draws the check's own figures") {
   }
 }
 
+TEST_CASE("of several virtual GPUs a page draws one") {
+  const auto [answer, shown] =
+      answer_and_page({"check", "mnist-cnn", "--gpu-memory", "8GiB", "--batch", "64", "--runtime",
+                       "tensorflow", "--virtual-gpus", "2", "--memory-limit", "1GiB"},
+                      0);
+  check_drawn_peak(shown["memory"], answer["footprint"]);
+  CHECK(shown["replicas"] == 2);
+  CHECK(shown["room_bytes"] == std::int64_t{1} << 30);
+  CHECK(2 * most_in_changes(shown["memory"]["reserved"]) == answer["peak"]["reserved_bytes"]);
+}
+
 TEST_CASE("a page about batches has the curve with the batch to use") {
   const auto [answer, shown] = answer_and_page({"batch", "mnist-cnn", "--gpu-memory", "2GiB"}, 0);
   CHECK(shown["batch"] == answer["recommended"]);
@@ -181,6 +192,15 @@ TEST_CASE("a page about a plan for PyTorch draws the step as hooks run it") {
   REQUIRE(plan["pcie_bytes"] > 0);
   CHECK(most_in_changes(shown["memory"]["reserved"]) == plan["peak_reserved_bytes"]);
   CHECK(shown["offload"].size() == plan["offloaded_storages"]);
+  const json& lanes = shown["lanes"];
+  CHECK(lanes["step"].get<double>() * lanes["unit_seconds"].get<double>() ==
+        doctest::Approx(plan["step_seconds"].get<double>()).epsilon(1e-3));
+  std::int64_t copied = 0;
+  for (const char* lane : {"to_gpu", "to_host"}) {
+    for (const json& copy : lanes[lane]) copied += copy[3].get<std::int64_t>();
+  }
+  CHECK(plan["micro_batches"] == 1);
+  CHECK(copied == plan["pcie_bytes"]);
   CHECK(shown["room_bytes"] == answer["device"]["allocator_bytes"]);
 }
 

@@ -207,10 +207,10 @@ class PageTest(unittest.TestCase):
         peaks = [int(count) for count, in self.rows("#layers tr[data-layer]", "data-bytes")]
         self.assertEqual(sum(peaks), answer["peak"]["tensor_bytes"])
         self.click("#layers th button", "Parameters")
-        cells = self.texts("#layers tr[data-layer] td:nth-child(4)")
+        cells = self.texts("#layers tr[data-layer] td:nth-child(5)")
         counts = [int(text.replace(",", "")) for text in cells]
         self.assertEqual(counts, sorted(counts, reverse=True))
-        self.assertEqual(self.rows("#layers th:nth-child(4)", "aria-sort"), [["descending"]])
+        self.assertEqual(self.rows("#layers th:nth-child(5)", "aria-sort"), [["descending"]])
 
     def test_colours(self) -> None:
         ground = "getComputedStyle(document.body).backgroundColor"
@@ -264,6 +264,8 @@ class PageTest(unittest.TestCase):
             self.check_bytes(name, chosen[name])
         self.assertEqual(self.rows("#plans tr.chosen", "data-plan"), [[answer["chosen"]]])
         self.assertGreater(len(self.rows("#decisions tr[data-bytes]", "data-bytes")), 0)
+        step = float(self.rows("#lanes [data-step]", "data-step")[0][0])
+        self.assertAlmostEqual(step, chosen["step_seconds"], delta=1e-6)
 
     def test_hostile_names(self) -> None:
         model = pathlib.Path(self.folder.name) / "hostile.yaml"

@@ -57,8 +57,8 @@ function surface(attributes, draw, keys, point, leave) {
   tip.hidden = true;
   chart.append(tip);
   let width = 0;
-  const redraw = () => {
-    width = Math.max(300, Math.round(chart.clientWidth || 1100));
+  const redraw = (forced) => {
+    width = forced || Math.max(300, Math.round(chart.clientWidth || 1100));
     holder.replaceChildren(draw(width));
   };
   holder.addEventListener('keydown', (event) => {
@@ -79,7 +79,7 @@ function surface(attributes, draw, keys, point, leave) {
   new ResizeObserver(() => {
     if (Math.abs(chart.clientWidth - width) < 2) return;
     clearTimeout(timer);
-    timer = setTimeout(redraw, 60);
+    timer = setTimeout(() => redraw(), 60);
   }).observe(chart);
   /** Shows lines beside the pointer, on the side that has room. */
   const say = (x, y, lines) => {

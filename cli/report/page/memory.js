@@ -100,7 +100,7 @@ function memoryChart(data, words) {
   let node = memory.peak, chosen = null;
   let box = null, most = 0;
   const showsRoom = words.room > 0 && words.room < 2.2 * Math.max(memory.mostLive, memory.mostReserved);
-  most = 1.08 * Math.max(memory.mostLive, memory.mostReserved, showsRoom ? words.room : 0);
+  most = 1.08 * Math.max(1, memory.mostLive, memory.mostReserved, showsRoom ? words.room : 0);
   const x = (at) => box.left + box.plotWidth * (at - view.begin) / view.length;
   const y = (bytes) => box.bottom - box.plotHeight * bytes / most;
   const inView = (at) => at >= view.begin && at <= view.end;
@@ -258,5 +258,5 @@ function memoryChart(data, words) {
   const folded = memory.notListed > 0
     ? el('p', {class: 'faint small'}, `${countText(memory.notListed)} smaller tensors are in the sums and not listed by name.`) : null;
   describe();
-  return {element: el('div', {}, legend, shown.chart, tools, about, folded), redraw: shown.redraw, memory};
+  return {element: el('div', {}, el('div', {class: 'kept'}, legend, shown.chart), tools, about, folded), redraw: shown.redraw, memory};
 }

@@ -8,7 +8,7 @@ function section(title, id, ...children) {
   return el('section', {id, 'aria-label': title}, el('h2', {}, title), ...children);
 }
 function figure(title, name, value, text) {
-  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, breakable(text)));
+  return el('div', {'data-figure': name, 'data-value': value}, el('dt', {}, title), el('dd', {}, name === 'at' ? breakable(text) : text));
 }
 function bytesFigure(title, name, value) {
   return value === null || value === undefined ? null : figure(title, name, value, bytesText(value));
@@ -81,6 +81,7 @@ function layerTable() {
   const hasCosts = rows.some((row) => row.flops !== null);
   const columns = [
     {title: 'Layer', cell: (row) => row.name || 'in no layer', value: (row) => row.name},
+    {title: 'At the peak', number: true, cell: (row) => bytesText(row.peak_bytes), value: (row) => row.peak_bytes},
     {title: 'Operator', cell: (row) => row.op, value: (row) => row.op},
     {title: 'Output', cell: (row) => row.output.join(' x '), value: (row) => row.output.reduce((a, b) => a * b, 1)},
     {title: 'Parameters', number: true, cell: (row) => countText(row.parameters), value: (row) => row.parameters}];
@@ -89,11 +90,10 @@ function layerTable() {
       {title: 'GFLOPs forward', number: true, cell: (row) => ((row.flops || 0) / 1e9).toFixed(3), value: (row) => row.flops || 0},
       {title: 'Saved', number: true, cell: (row) => bytesText(row.saved_bytes || 0), value: (row) => row.saved_bytes || 0});
   }
-  columns.push({title: 'At the peak', number: true, cell: (row) => bytesText(row.peak_bytes), value: (row) => row.peak_bytes},
-               {title: 'Line', cell: (row) => row.place, value: (row) => row.place});
+  columns.push({title: 'Line', cell: (row) => row.place, value: (row) => row.place});
   return section('Layers', 'layers', el('p', {class: 'faint'}, 'Saved: for backward, that no earlier layer has saved. ' +
     'At the peak: of what is live then, with parameters, gradients and optimizer state.'),
-    dataTable(rows, columns, {caption: 'Layers', sortable: true, sortedBy: columns.length - 2, shown: 25,
+    dataTable(rows, columns, {caption: 'Layers', sortable: true, sortedBy: 1, shown: 25,
       rowAttributes: (row) => ({'data-layer': row.name, 'data-bytes': row.peak_bytes})}));
 }
 
@@ -101,6 +101,7 @@ function memorySection() {
   const isPicture = data.command === 'batch';
   const reserves = data.memory.reserved.reduce((most, value, at) => at % 2 ? Math.max(most, value) : most, 0);
   const lead = [isPicture ? `At a batch of ${countText(data.batch)}.` : '',
+    data.replicas > 1 ? `Of one of ${data.replicas} virtual GPUs.` : '',
     data.with_evaluation ? 'Of the training step, without the evaluation beside it.' : '',
     'Tensors by class, kernel by kernel, in a steady step.',
     data.room_bytes > 2.2 * reserves ? `The card has room for ${bytesText(data.room_bytes)} in the allocator, far above the chart.` : ''].filter(Boolean).join(' ');
@@ -201,6 +202,8 @@ function pytorchPlanPage() {
       {title: 'Reserved', number: true, cell: (row) => bytesText(row.peak_reserved_bytes)},
       {title: 'Pinned host', number: true, cell: (row) => bytesText(row.pinned_bytes)}]),
     chartSection('Memory over the step', 'memory', 'Tensors by class, kernel by kernel, as PyTorch runs the step with the plan.', chart),
+    chartSection('Lanes', 'lanes', 'What each lane does over the time of the step, as simulated.' +
+      (plan.micro_batches > 1 ? ` Of one of ${plan.micro_batches} micro-batches, with the update.` : ''), lanesChart(data.lanes, chart.memory)),
     decisionsSection(plan)];
 }
 
@@ -217,3 +220,7 @@ function buildPage() {
   document.documentElement.dataset.ready = 'yes';
 }
 buildPage();
+
+// On paper charts have a width of their own, so that their labels keep their size.
+addEventListener('beforeprint', () => { for (const chart of drawn) chart.redraw(700); });
+addEventListener('afterprint', () => { for (const chart of drawn) chart.redraw(); });

@@ -7,21 +7,25 @@ const phaseColours = {forward: 'activation', loss: 'saved_auxiliary', backward: 
 function proposalTable(plans, shown, columns) {
   return section('Plans', 'plans', dataTable(plans, [
     {title: 'Plan', cell: (row) => row.name}, ...columns,
-    {title: 'What it does', cell: (row) => row.in_words + (row.remarks.length ? '; ' + row.remarks.join('; ') : '')}],
+    {title: 'What it does', prose: true, cell: (row) => row.in_words + (row.remarks.length ? '; ' + row.remarks.join('; ') : '')}],
     {caption: 'Plans', rowAttributes: (row) => ({'data-plan': row.name, class: row.name === shown ? 'chosen' : null})}));
 }
 
-/** Four rows of spans over the time of the step. `memory`: the StepMemory that has the kernels' names. */
+/** Four rows of spans over the time of the step. `memory`: the StepMemory of the step's kernels. */
 function lanesChart(lanes, memory) {
   const unit = lanes.unit_seconds;
   const rows = laneKinds.map(([key, name]) => {
-    const isKernel = key === 'gpu' || key === 'cpu';
-    const spans = lanes[key].map((row) => isKernel
-      ? {name: memory.names[row[0]], begin: row[1], end: row[2], colour: phaseColours[memory.phaseOf(row[0])], what: memory.phaseOf(row[0])}
-      : {name: row[0], begin: row[1], end: row[2], bytes: row[3], colour: row[4], what: row[4].replaceAll('_', ' ')});
+    const spans = lanes[key].map((row) => {
+      // A kernel by its number in the step or by its name; a copy, or an update on the CPU, by its storage.
+      const isNumbered = typeof row[0] === 'number', begin = row[1], end = row[2];
+      const phase = isNumbered ? memory.phaseOf(row[0]) : row.length === 4 ? row[3] : null;
+      return phase
+        ? {name: isNumbered ? memory.names[row[0]] : row[0], begin, end, colour: phaseColours[phase], what: phase}
+        : {name: row[0], begin, end, bytes: row[3], colour: row[4], what: row[4].replaceAll('_', ' ')};
+    });
     spans.sort((a, b) => a.begin - b.begin || a.end - b.end);
     const busy = spans.reduce((sum, span) => sum + span.end - span.begin, 0);
-    return {key, name, spans, busy, isKernel};
+    return {key, name, spans, busy};
   });
   const whole = Math.max(lanes.step, 1);
   const view = new View(whole);
@@ -127,7 +131,7 @@ function lanesChart(lanes, memory) {
   const tools = zoomTools(view, around, shown.redraw,
     el('span', {class: 'faint small'}, 'Point at a kernel or a copy; or arrow keys (left and right: in a lane, up and down: lanes)'));
   tell();
-  return {element: el('div', {'data-step': lanes.step * unit}, legend, shown.chart, tools, about), redraw: shown.redraw};
+  return {element: el('div', {'data-step': lanes.step * unit}, el('div', {class: 'kept'}, legend, shown.chart), tools, about), redraw: shown.redraw};
 }
 
 const whereWords = {gpu: 'GPU', both_sides: 'moves', host: 'host'};

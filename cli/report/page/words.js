@@ -74,9 +74,12 @@ function breakable(name) {
 }
 function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
 
-function shownCell(content) { return typeof content === 'string' ? breakable(content) : content; }
-/** A table. Columns: {title, number, cell(row) -> text or element, value(row)}; `sortable`: a click on
- * a title sorts. `shown`: so many rows at first, the rest behind a button. */
+function tableCell(column, content) {
+  const kind = column.number ? 'number' : column.prose ? 'prose' : 'name';
+  return el('td', {class: kind}, kind === 'name' && typeof content === 'string' ? breakable(content) : content);
+}
+/** A table. Columns: {title, number, prose, cell(row) -> text or element, value(row)}; `sortable`: a click
+ * on a title sorts. `shown`: so many rows at first, the rest behind a button. */
 function dataTable(rows, columns, options) {
   const settings = Object.assign({caption: '', sortable: false, shown: Infinity, sum: null}, options);
   let sorted = {column: settings.sortedBy, down: true};
@@ -113,7 +116,7 @@ function dataTable(rows, columns, options) {
     });
     const shown = all ? order() : order().slice(0, settings.shown);
     body.replaceChildren(...shown.map((row) => el('tr', settings.rowAttributes ? settings.rowAttributes(row) : {},
-      ...columns.map((column) => el('td', {class: column.number ? 'number' : 'name'}, shownCell(column.cell(row)))))));
+      ...columns.map((column) => tableCell(column, column.cell(row))))));
     if (settings.sum) {
       body.append(el('tr', {class: 'sum'}, ...settings.sum.map(
         (text, index) => el('td', {class: columns[index].number ? 'number' : 'name'}, text))));

@@ -66,6 +66,28 @@ TEST_CASE("over a slow link a streamed step takes as long as its copies") {
   CHECK(slow.streamed.seconds < copies + slow.plain.seconds);
 }
 
+TEST_CASE("each lane runs one thing after the other, within the step") {
+  for (const double bandwidth : {1e9, 1e12}) {
+    const TimedStreams timed = timed_streams(bandwidth);
+    const HookedLanes& lanes = timed.streamed.lanes;
+    double kernels = 0;
+    for (const HookedSpan& span : lanes.gpu) kernels += span.end - span.begin;
+    CHECK(kernels == doctest::Approx(timed.streamed.busy_seconds));
+    CHECK_FALSE(lanes.from_host.empty());
+    CHECK(lanes.to_host.empty());
+    CHECK(lanes.cpu.empty());
+    for (const std::vector<HookedSpan>* lane : {&lanes.gpu, &lanes.from_host}) {
+      double before = 0;
+      for (const HookedSpan& span : *lane) {
+        REQUIRE(span.begin >= before);
+        REQUIRE(span.end >= span.begin);
+        before = span.end;
+      }
+      CHECK(before <= timed.streamed.seconds);
+    }
+  }
+}
+
 TEST_CASE("early updates on the CPU hide behind backward, late ones come after it") {
   const ChosenStep chosen{
       .lowering = {.kernels = KernelSet::pytorch, .optimizer = {.name = "adamw"}}};
@@ -84,8 +106,14 @@ TEST_CASE("early updates on the CPU hide behind backward, late ones come after i
     const auto step =
         size_step(std::make_shared<const StepGraph>(*std::move(moved)), 1, *workspaces);
     REQUIRE(step.has_value());
-    return hooked_step(*step, rates, {}, 0, {.cpu_seconds_a_byte = seconds_a_byte, .early = early})
-        .seconds;
+    const HookedStep hooked =
+        hooked_step(*step, rates, {}, 0, {.cpu_seconds_a_byte = seconds_a_byte, .early = early});
+    double on_cpu = 0;
+    for (const HookedSpan& span : hooked.lanes.cpu) on_cpu += span.end - span.begin;
+    CHECK(on_cpu == doctest::Approx(seconds_a_byte * 4 * 124'439'808.0).epsilon(0.01));
+    CHECK(hooked.lanes.cpu.size() ==
+          (early ? hooked.lanes.to_host.size() : (seconds_a_byte > 0 ? std::size_t{1} : 0)));
+    return hooked.seconds;
   };
   const double bytes = 4 * 124'439'808.0;
   const double none = timed(false, 0);

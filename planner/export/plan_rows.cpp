@@ -157,7 +157,7 @@ std::string name_of(const Stretch& stretch, std::size_t blocks_of_chain) {
   } else if (stretch.first != stretch.last) {
     name = fmt::format("{} to {}", stretch.first, stretch.last);
   }
-  if (stretch.joined.size() > 3) return fmt::format("{}, to {}", name, stretch.joined.back());
+  if (stretch.joined.size() > 3) return fmt::format("{} to {}", name, stretch.joined.back());
   for (const std::string& part : stretch.joined) name += ", " + part;
   return name;
 }

@@ -24,21 +24,22 @@ std::vector<std::string> exported(const std::string& form) {
 }  // namespace
 
 TEST_CASE("what is no text goes into a file or a pipe, and not onto a terminal or into JSON") {
-  for (const auto& [form, ending] :
+  for (const auto& row :
        {std::pair("trace", ".pftrace"), std::pair("memory-snapshot", ".pickle")}) {
+    const std::string form = row.first, ending = row.second;
     CAPTURE(form);
     CHECK(stowage_program(exported(form)).exit_code == 0);
     const std::string hint =
-        std::string("  stowage export mlp --to ") + form + " --batch 64 --gpu t4 -o step" + ending;
+        "  stowage export mlp --to " + form + " --batch 64 --gpu t4 -o step" + ending;
     const Outcome shown = stowage_program(exported(form), {.terminal_columns = 120});
     CHECK(shown.exit_code == 2);
-    CHECK(shown.out == "<command line>: error: " + std::string(form) +
+    CHECK(shown.out == "<command line>: error: " + form +
                            " is no text, and stdout is a terminal\n" + hint + "\n");
     const Outcome as_json =
         stowage_program(exported(form) + std::vector<std::string>{"--format", "json"});
     CHECK(as_json.exit_code == 2);
     CHECK(json::parse(as_json.err)["diagnostics"][0]["message"] ==
-          std::string(form) + " is no text, and stdout is JSON");
+          form + " is no text, and stdout is JSON");
   }
 }
 

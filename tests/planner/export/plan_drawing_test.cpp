@@ -137,7 +137,7 @@ TEST_CASE("small layers without a number join the row before them, four or more 
       plan_of(
           {{"conv", 1000}, {"relu"}, {"pool"}, {"flatten"}, {"dropout"}, {"fc", 1000}, {"act"}}),
       12);
-  CHECK(rows.names == Names{"conv, to dropout", "fc, act"});
+  CHECK(rows.names == Names{"conv to dropout", "fc, act"});
 }
 
 }  // namespace stowage

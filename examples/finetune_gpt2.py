@@ -74,3 +74,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except stowage.StowageError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -14,9 +14,11 @@ import importlib
 import io
 import os
 import re
+import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from stowage.command_line.interrupts import INTERRUPTS
 from stowage.command_line.program import stowage_program
 from stowage.errors import StowageError
 from stowage.shown import printable_text
@@ -111,15 +113,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     that the user can correct, 130 if interrupted. Words behind a "--" are those of the file that the
     command runs: the option `own_arguments`."""
     own, after = parted(sys.argv[1:] if arguments is None else arguments)
-    options = make_parser().parse_args(own)
-    options.own_arguments = after
     try:
-        return options.run(options) or 0
+        with INTERRUPTS.noted():
+            options = make_parser().parse_args(own)
+            options.own_arguments = after
+            return options.run(options) or 0
     except StowageError as error:
+        if INTERRUPTS.came:  # a library's word for it: a module that it did not import
+            return shown_interrupt()
         return shown_error(error)
     except KeyboardInterrupt:
-        print("interrupted: nothing was written", file=sys.stderr)
-        return 130
+        return shown_interrupt()
+
+
+def shown_interrupt() -> int:
+    """Prints it; the exit code."""
+    print("interrupted: nothing was written", file=sys.stderr)
+    return 130
 
 
 def command() -> NoReturn:
@@ -129,7 +139,10 @@ def command() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     if not is_own(sys.argv[1:]):
         become_program(sys.argv[1:])
-    sys.exit(main())
+    code = main()
+    if INTERRUPTS.came:  # a second Ctrl-C would find Python at its end, which prints a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,33 @@ class Checkpoints(AppliedCase):
                 model(batches()[0])
         self.assertEqual(len(runs), 1)
 
+    def test_lists_that_grow_after_the_call(self) -> None:
+        class Layer(nn.Module):
+            def __init__(self, inputs: int) -> None:
+                super().__init__()
+                self.norm, self.linear = nn.BatchNorm1d(inputs), nn.Linear(inputs, 4)
+
+            def forward(self, parts: list[torch.Tensor], named: dict[str, Any]) -> torch.Tensor:
+                return self.linear(self.norm(torch.cat([*parts, *named["more"]], 1))).relu()
+
+        class Dense(nn.Module):
+            """Each layer reads all results before it, as DenseNet's do."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.layers = nn.ModuleList(Layer(16 + 8 * index) for index in range(3))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                parts, named = [x], {"more": [x.sin()]}
+                for layer in self.layers:
+                    parts.append(layer(parts, named))
+                    named["more"].append(parts[-1].tanh())
+                return torch.cat(parts, 1)
+
+        plan = self.plan(Dense, ("layers.0", "layers.1", "layers.2"))
+        self.assertEqual(len(plan["checkpoint"]), 3)
+        self.assert_same_training(Dense, plan, batches())
+
     def test_an_exception_inside(self) -> None:
         model = Net()
 

@@ -12,6 +12,7 @@ import pathlib
 import sys
 from typing import TYPE_CHECKING
 
+from stowage.command_line.interrupts import INTERRUPTS
 from stowage.command_line.program import compute_capability_of, run_stowage
 from stowage.command_line.record import add_source_options, print_warnings, recorded_step
 from stowage.document.write import checked_text
@@ -62,4 +63,5 @@ def run(options: argparse.Namespace) -> int:
         words += ["--batch", str(options.batch)]
     if options.choose is not None:
         words += ["--choose", options.choose]
+    INTERRUPTS.check()
     return run_stowage([*words, "-"], checked_text(document, "the step"))

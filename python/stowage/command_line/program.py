@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import Any
 
+from stowage.command_line.interrupts import INTERRUPTS
 from stowage.errors import StowageError
 
 
@@ -95,7 +96,9 @@ def run_stowage(words: list[str], text: str) -> int:
     its exit code. Raises StowageError where it cannot be run."""
     program = stowage_program()
     try:
-        return subprocess.run([program, *words], check=False, input=text, text=True).returncode
+        with INTERRUPTS.left_to_child():
+            done = subprocess.run([program, *words], check=False, input=text, text=True)
+        return done.returncode if done.returncode >= 0 else 128 - done.returncode
     except OSError as error:
         raise StowageError(f"{program}: {error.strerror}",
                            "STOWAGE_PROGRAM=FILE says where the program is") from error

@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.batch_axes import batch_axes_of
+from stowage.command_line.interrupts import INTERRUPTS
 from stowage.command_line.numbers import positive
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
@@ -153,6 +154,7 @@ def run(options: argparse.Namespace) -> int:
     output = "/dev/stdout" if options.output == "-" else options.output
     check_place(output)
     recorded = recorded_step(options)
+    INTERRUPTS.check()
     recorded.save(output)
     document = recorded.document
     print_warnings(recorded)

@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stowage.command_line.batch_axes import batch_axes_of
+from stowage.command_line.interrupts import INTERRUPTS
 from stowage.command_line.numbers import positive
 from stowage.command_line.own_code import user_code_error
 from stowage.errors import StowageError
@@ -86,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         raise user_code_error(error, options.source) from error
+    INTERRUPTS.check()
     if options.output == "-":
         sys.stdout.write(text)
     else:

@@ -5,7 +5,8 @@ and an error where one was written in place in between. What it is given by keyw
 inner region's would be kept beside the outer one's inputs. So keywords' tensors, and those in tuples, are
 given to it as arguments too. A tensor that the call has twice is one in the second run too: a module
 may ask whether two of its inputs are the same object (nn.MultiheadAttention does), and what was saved
-comes back as a new one each. A cache of keys and values is one of its own (region_caches.py).
+comes back as a new one each. Lists and dicts are copied, since a model may append to one after the call
+(DenseNet does). A cache of keys and values is one of its own (region_caches.py).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stowage.plans.region_caches import CacheAsFound, is_cache
 from stowage.plans.stash import version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +71,20 @@ def put_back(value: Any, tensors: tuple[torch.Tensor, ...]) -> Any:
         return tensors[value.index]
     if isinstance(value, CacheAsFound):
         return value.again()
-    return tuple(put_back(one, tensors) for one in value) if type(value) is tuple else value
+    return with_parts(value, lambda one: put_back(one, tensors))
+
+
+def with_parts(value: Any, of_part: Callable[[Any], Any]) -> Any:
+    """A list, tuple or dict with what `of_part` makes of its parts; anything else as it is."""
+    if type(value) in (list, tuple):
+        return type(value)(of_part(one) for one in value)
+    if type(value) is dict:
+        return {name: of_part(one) for name, one in value.items()}
+    return value
+
+
+def copied(value: Any) -> Any:
+    return with_parts(value, copied)
 
 
 def take(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -81,7 +95,9 @@ def take(value: Any, tensors: list[torch.Tensor]) -> Any:
         return Place(next(i for i, one in enumerate(tensors) if one is value))
     if is_cache(value):
         return CacheAsFound(value)
-    return tuple(take(one, tensors) for one in value) if type(value) is tuple else value
+    if type(value) is tuple:
+        return tuple(take(one, tensors) for one in value)
+    return copied(value)
 
 
 def taken_apart(arguments: tuple[Any, ...],

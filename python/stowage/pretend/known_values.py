@@ -9,6 +9,7 @@ PyTorch's own `FakeTensor.constant` is of one element, and is lost on the way to
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +29,13 @@ UNKNOWN = object()
 
 def is_random(operator: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in operator.tags
+
+
+@functools.cache
+def written_arguments(operator: torch._ops.OpOverload) -> list[tuple[int, str]]:
+    """(position, name) of each argument that the operator writes to."""
+    return [(number, declared.name) for number, declared in enumerate(operator._schema.arguments)
+            if declared.alias_info is not None and declared.alias_info.is_write]
 
 
 def on_cpu(value: Any) -> Any:
@@ -61,9 +69,18 @@ class KnownValues:
         positional, named = tree_unflatten(known, form)
         return operator(*positional, **named)
 
+    def has_unknown(self, operator: Any, arguments: Sequence[Any]) -> bool:
+        """Whether a look at the call's own arguments is enough, as it is for nearly all calls."""
+        if operator in MADE_OF_NUMBERS:
+            return False
+        return not self.values or any(
+            isinstance(one, torch.Tensor) and one not in self.values for one in arguments)
+
     def value_of_call(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """As `evaluated`, with nothing dispatched; UNKNOWN where the values do not allow the call, which
         then fails as without them."""
+        if self.has_unknown(operator, arguments):
+            return UNKNOWN
         with no_dispatch():
             try:
                 return self.evaluated(operator, arguments, options)
@@ -74,10 +91,8 @@ class KnownValues:
         """After a call that wrote what is not known."""
         if not self.values or not isinstance(operator, torch._ops.OpOverload):
             return
-        for number, declared in enumerate(operator._schema.arguments):
-            if declared.alias_info is None or not declared.alias_info.is_write:
-                continue
-            given = arguments[number] if number < len(arguments) else options.get(declared.name)
+        for number, name in written_arguments(operator):
+            given = arguments[number] if number < len(arguments) else options.get(name)
             for tensor in tree_leaves(given):
                 if isinstance(tensor, torch.Tensor):
                     self.forget(tensor)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     Values = list[torch.Tensor]
 
+# Plans of several micro-batches are of a model's step: one that a script's function runs is as it is.
+MICRO_BATCHES = "micro-batch-"
 SCRIPTS = ("pytorch/examples:mnist/main.py", "karpathy/minGPT:projects/chargpt/chargpt.py")
 # {section: (name, share of what the step reserves, which plan; "": the chosen one)}
 SECTIONS: dict[str, list[tuple[str, float, str]]] = {
@@ -55,7 +57,7 @@ SECTIONS: dict[str, list[tuple[str, float, str]]] = {
     "shares": [("torchvision:resnet50", 0.5, ""), ("timm:convnext_atto", 0.5, ""),
                ("transformers:gpt2", 0.5, ""), ("Trainer:bert", 0.6, ""),
                ("diffusers:UNet2DConditionModel", 0.5, ""), (SCRIPTS[1], 0.5, ""),
-               ("timm:deit_tiny_patch16_224", 0.5, "micro-batches")]}
+               ("timm:deit_tiny_patch16_224", 0.5, MICRO_BATCHES)]}
 HEADER = """\
 | model | share | plan | each way | fell back | peak of living tensors | planned | on the CPU |
 |---|---|---|---|---|---|---|---|"""
@@ -77,11 +79,15 @@ class LibraryModel:
 
         self.name, self.module = name, one_model
 
-    def record(self, path: str) -> None:
+    def record(self, path: str, which: str) -> None:
         import stowage
 
         model, optimizer = self.module.built(self.name, "cpu")
         inputs, target = self.module.batch_of(self.name, BATCH, 0, "cpu")
+        if which == MICRO_BATCHES:
+            stowage.record(model, inputs["x"], target=target, loss=self.module.loss_of,
+                           optimizer=optimizer, output=path)
+            return
         stowage.record(self.module.train_step, (model, optimizer, inputs, target), output=path)
 
     def started(self, device: str, batch: int, parts: int) -> tuple[Any, Any, Callable[[], Any]]:
@@ -121,7 +127,7 @@ class TrainerModel:
 
         self.kind, self.module = name.partition(":")[2], trainer_script
 
-    def record(self, path: str) -> None:
+    def record(self, path: str, _which: str) -> None:
         from stowage.options import RecordOptions
         from stowage.script import record_script
 
@@ -174,7 +180,7 @@ class PublicScriptModel:
     def words(self, batch: int) -> list[str]:
         return [word.format(batch=batch) for word in self.script.words]
 
-    def record(self, path: str) -> None:
+    def record(self, path: str, _which: str) -> None:
         import script_hooks
 
         from stowage.options import RecordOptions
@@ -239,7 +245,7 @@ def planned(model: Any, folder: str, share: float, which: str) -> tuple[str, Any
     import stowage
 
     step, file = f"{folder}/s.json", f"{folder}/p.json"
-    model.record(step)
+    model.record(step, which)
     more = ["--optimizer", model.optimizer] if model.optimizer else []
     sized = program("check", step, "--gpu-memory", "200GiB", *more)
     memory = sized["device_bytes"] - int((1 - share) * sized["peak"]["reserved_bytes"])

@@ -100,7 +100,8 @@ class Known(unittest.TestCase):
 
     def test_what_happens_to_lie_in_memory_is_unknown(self) -> None:
         for tensor in (torch.empty(2), torch.empty_like(torch.ones(2)), torch.ones(2).new_empty(2),
-                       torch.empty_strided((2,), (1,)), torch.ones(1).resize_(2), torch.randint(3, (2,)), torch.randperm(4)):
+                       torch.empty_strided((2,), (1,)), torch.ones(1).resize_(2),
+                       torch.randint(3, (2,)), torch.randperm(4)):
             with self.assertRaises(DataDependentOutputException):
                 tensor[0].item()
 

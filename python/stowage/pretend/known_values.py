@@ -10,6 +10,7 @@ PyTorch's own `FakeTensor.constant` is of one element, and is lost on the way to
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,11 +35,31 @@ READS = torch.ops.aten._local_scalar_dense.default
 UNKNOWN = object()
 
 
+@functools.cache
 def has_no_values(operator: Any) -> bool:
     """Whatever it is called with."""
     if not isinstance(operator, torch._ops.OpOverload):
         return True
-    return torch.Tag.nondeterministic_seeded in operator.tags or operator._schema.name in UNFILLED
+    return bool(torch.Tag.nondeterministic_seeded in operator.tags or operator._schema.name in UNFILLED)
+
+
+@functools.cache
+def written_arguments(operator: torch._ops.OpOverload) -> list[tuple[int, str]]:
+    """(position, name) of each argument that the operator writes to."""
+    return [(number, declared.name) for number, declared in enumerate(operator._schema.arguments)
+            if declared.alias_info is not None and declared.alias_info.is_write]
+
+
+@functools.cache
+def filling(operator: Any) -> tuple[str, ...] | None:
+    """What the results follow from: OF_ITS_SIZE, OF_ITS_TYPE, () for sizes and numbers alone; None: more."""
+    if has_no_values(operator) or operator._schema.is_mutable or operator.namespace != "aten":
+        return None
+    for kind in (OF_ITS_SIZE, OF_ITS_TYPE):
+        if operator._schema.name in kind:
+            return kind
+    takes_tensors = any("Tensor" in str(declared.type) for declared in operator._schema.arguments)
+    return None if takes_tensors else ()
 
 
 def on_cpu(value: Any) -> Any:
@@ -93,28 +114,32 @@ class KnownValues:
     def filled(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any],
                result: Any) -> Any:
         """What an operator makes of sizes and numbers: ones, arange, zeros_like; UNKNOWN of others."""
-        if type(result) is not FakeTensor or not is_small(result) or has_no_values(operator):
-            return UNKNOWN
-        if operator._schema.is_mutable:
-            return UNKNOWN
-        name = operator._schema.name
-        flat, form = tree_flatten((arguments, options))
-        sized = any(isinstance(one, torch.Tensor) for one in flat)
-        if sized and name not in OF_ITS_SIZE + OF_ITS_TYPE:
+        kind = filling(operator)
+        if kind is None or type(result) is not FakeTensor or not is_small(result):
             return UNKNOWN
 
         def stands_in(one: Any) -> Any:
             if not isinstance(one, torch.Tensor):
                 return on_cpu(one)
-            return torch.empty(one.shape if name in OF_ITS_SIZE else (0,), dtype=one.dtype)
+            return torch.empty(one.shape if kind is OF_ITS_SIZE else (0,), dtype=one.dtype)
 
+        flat, form = tree_flatten((arguments, options))
         with no_dispatch():
             positional, named = tree_unflatten([stands_in(one) for one in flat], form)
             return operator(*positional, **named)
 
+    def has_unknown(self, operator: Any, arguments: Sequence[Any]) -> bool:
+        """Whether a look at the call's own arguments is enough, as it is for nearly all calls."""
+        if operator in MADE_OF_NUMBERS:
+            return False
+        return any(isinstance(one, torch.Tensor) and one not in self.values and not is_real(one)
+                   for one in arguments)
+
     def value_of_call(self, operator: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """As `evaluated`, with nothing dispatched; UNKNOWN where the values do not allow the call, which
         then fails as without them."""
+        if self.has_unknown(operator, arguments):
+            return UNKNOWN
         with no_dispatch():
             try:
                 return self.evaluated(operator, arguments, options)
@@ -125,10 +150,8 @@ class KnownValues:
         """After a call that wrote what is not known."""
         if not self.values or not isinstance(operator, torch._ops.OpOverload):
             return
-        for number, declared in enumerate(operator._schema.arguments):
-            if declared.alias_info is None or not declared.alias_info.is_write:
-                continue
-            given = arguments[number] if number < len(arguments) else options.get(declared.name)
+        for number, name in written_arguments(operator):
+            given = arguments[number] if number < len(arguments) else options.get(name)
             for tensor in tree_leaves(given):
                 if isinstance(tensor, torch.Tensor):
                     self.forget(tensor)

@@ -52,7 +52,7 @@ def written_arguments(operator: torch._ops.OpOverload) -> list[tuple[int, str]]:
 
 @functools.cache
 def filling(operator: Any) -> tuple[str, ...] | None:
-    """What the results follow from: OF_ITS_SIZE, OF_ITS_TYPE, () for sizes and numbers alone; None: more."""
+    """What the results follow from: OF_ITS_SIZE, OF_ITS_TYPE, () for numbers alone; None: more."""
     if has_no_values(operator) or operator._schema.is_mutable or operator.namespace != "aten":
         return None
     for kind in (OF_ITS_SIZE, OF_ITS_TYPE):
@@ -67,7 +67,7 @@ def on_cpu(value: Any) -> Any:
 
 
 def is_small(tensor: torch.Tensor) -> bool:
-    return tensor.numel() * tensor.element_size() <= SMALL
+    return bool(tensor.numel() * tensor.element_size() <= SMALL)
 
 
 def is_real(tensor: torch.Tensor) -> bool:

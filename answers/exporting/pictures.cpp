@@ -31,6 +31,8 @@ std::string svg_of(const ShownStep& shown) {
   const auto& [step, sizes] = shown;
   const CheckReport& report = sizes.training;
   const bool is_pytorch = sizes.settings.runtime == Runtime::pytorch;
+  const Bytes beside = report.device_bytes - report.reserved_bytes();
+  const bool has_replicas = report.run.replicas.size() > 1;  // which share what the card leaves
   const auto [needed, available] = format_apart(report.device_bytes, report.available_bytes);
   return memory_svg(
       memory_over_step(step, sizes.card, sizes.settings, report.run),
@@ -39,7 +41,7 @@ std::string svg_of(const ShownStep& shown) {
            fmt::format("{} on {}: {} of {} available, context and libraries included",
                        report.fits ? "fits" : "does not fit", sizes.card.name, needed, available),
        .reserved_name = is_pytorch ? "held by PyTorch's allocator" : "held by the runtime",
-       .limit = report.available_bytes - (report.device_bytes - report.reserved_bytes()),
+       .limit = has_replicas ? Bytes() : report.available_bytes - beside,
        .limit_name = "the card leaves"});
 }
 

@@ -65,7 +65,9 @@ TEST_CASE("at the peak memory over the step is the check's footprint, class by c
        {Runtime::pytorch, Runtime::tensorflow, Runtime::stowage, Runtime::ideal}) {
     for (const char* model : {"resnet18", "gpt2"}) {
       CAPTURE(model);
-      const auto [found, memory] = checked(model, runtime, 64_GiB, 2);
+      const Checked of = checked(model, runtime, 64_GiB, 2);
+      const CheckAnswer& found = of.answer;
+      const MemoryOverStep& memory = of.memory;
       const CheckReport& report = found.training;
       REQUIRE(report.fits);
       check_sums(memory);
@@ -86,7 +88,9 @@ TEST_CASE("at the peak memory over the step is the check's footprint, class by c
 }
 
 TEST_CASE("a step that does not fit is shown as it would be with room for all") {
-  const auto [found, memory] = checked("resnet18", Runtime::pytorch, 1_GiB, 64);
+  const Checked of = checked("resnet18", Runtime::pytorch, 1_GiB, 64);
+  const CheckAnswer& found = of.answer;
+  const MemoryOverStep& memory = of.memory;
   REQUIRE_FALSE(found.training.fits);
   check_sums(memory);
   CHECK(memory.peak_bytes() == found.training.tensor_bytes());
@@ -94,14 +98,16 @@ TEST_CASE("a step that does not fit is shown as it would be with room for all") 
 }
 
 TEST_CASE("what is reserved never falls below what is live where the allocator holds it all") {
-  const auto [found, memory] = checked("mnist-cnn", Runtime::pytorch, 8_GiB, 32);
+  const Checked of = checked("mnist-cnn", Runtime::pytorch, 8_GiB, 32);
+  const MemoryOverStep& memory = of.memory;
   for (std::size_t node = 0; node < memory.live.size(); ++node) {
     REQUIRE(memory.reserved[node] >= memory.live[node]);
   }
 }
 
 TEST_CASE("tensors of memory over the step have names, layers and places") {
-  const auto [found, memory] = checked("resnet18", Runtime::pytorch, 64_GiB, 2);
+  const Checked of = checked("resnet18", Runtime::pytorch, 64_GiB, 2);
+  const MemoryOverStep& memory = of.memory;
   const auto weight = std::ranges::find(memory.tensors, "conv1.weight",
                                         [&](const LiveTensor& of) { return name_of(memory, of); });
   REQUIRE(weight != memory.tensors.end());
@@ -109,7 +115,7 @@ TEST_CASE("tensors of memory over the step have names, layers and places") {
   CHECK(weight->nodes == StepRange{0, memory.nodes()});
   CHECK(layer_of(memory, *weight) == "conv1");
   CHECK(place_of(memory, *weight).find("resnet18.yaml:") != std::string_view::npos);
-  CHECK(weight->bytes == Bytes(74 * 512));  // 37,632 of them asked for
+  CHECK(weight->bytes == Bytes(74 * 512LL));  // 37,632 of them asked for
 }
 
 TEST_CASE("a plan's arenas over the step are its totals") {

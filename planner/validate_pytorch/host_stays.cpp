@@ -156,6 +156,12 @@ class FindStays {
              ((saved.role == region_input_role && !saved.call) || saved.role == kept_result_role);
     });
     if (is_kept) held_by("torch.utils.checkpoint");
+    const bool is_recorded = std::ranges::any_of(step_.saved, is_recorded_call);
+    const bool is_saved_later = std::ranges::any_of(step_.saved, [&](const SavedTensor& saved) {
+      return saved.storage == id && !saved.call && saved.role != region_input_role &&
+             saved.role != kept_result_role;
+    });
+    if (is_recorded && is_saved_later) held_by("a later pass of the step");
   }
 
   /// The nodes of the entry's three calls.

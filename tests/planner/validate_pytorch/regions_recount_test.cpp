@@ -142,4 +142,28 @@ TEST_CASE("the inputs of regions leave as saved tensors do, by the keys of argum
   CHECK(failed_with(input) == "");
 }
 
+TEST_CASE("what a later pass of a recorded step saves as well does not leave") {
+  PytorchRequest request = recorded_stages(128, 256_MiB);
+  PytorchPlan plan = proposal_of(request, "checkpoint-6-of-7");
+  REQUIRE_FALSE(plan.offload.empty());
+  const std::string key = plan.offload.front().saved.front().key;
+  StepGraph step = *request.plan.document.graph;
+  const auto saved = std::ranges::find_if(
+      step.saved, [&](const SavedTensor& one) { return one.call && one.call->key == key; });
+  REQUIRE(saved != step.saved.end());
+  SavedTensor later = *saved;
+  later.call.reset();
+  const std::string storage = step.storage(later.storage).name;
+  step.saved.push_back(later);
+  ++plan.saved;
+  testing::change_step(request, plan, std::move(step));
+  const auto validation = recount_text(request, write_pytorch_plan(plan));
+  REQUIRE(validation.has_value());
+  const Regions failed = failed_checks(*validation);
+  REQUIRE(failed.size() == 1);
+  CHECK(failed.front().starts_with("freed memory: p.json:"));
+  CHECK(failed.front().ends_with(": '" + key + "' lies in '" + storage +
+                                 "', which a later pass of the step holds"));
+}
+
 }  // namespace stowage

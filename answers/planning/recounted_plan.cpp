@@ -24,22 +24,23 @@ StepRates rates_of(const PlanRequest& request) {
                          NodeId node) { return cpu_seconds(*rates, step, node); },
           .to_host = [rates](Bytes bytes) { return d2h_seconds(*rates, bytes); },
           .from_host = [rates](Bytes bytes) { return h2d_seconds(*rates, bytes); },
-          .hook = hook_seconds};
+          .hook = hook_seconds,
+          .update_hook = update_hook_seconds};
 }
 
 }  // namespace
 
 Result<std::vector<Check>> recounted(const PytorchPlanQuestion& question) {
-  if (const auto unknown = unknown_to_recount(question.named.plan)) {
-    return failure(fmt::format("{}: a plan with {} is not recounted yet",
-                               question.named.source->name, *unknown),
-                   "stowage.rehearse and stowage.verify hold it to its step (docs/apply.md)");
-  }
   auto prepared = prepare_plan(question.made_of);
   if (!prepared) {
     return tl::unexpected(about_plan(std::move(prepared.error()), question.named));
   }
   const PlanRequest& request = prepared->request;
+  if (const auto unknown = unknown_to_recount(question.named.plan, request.document.modules)) {
+    return failure(
+        fmt::format("{}: the recount does not know {}", question.named.source->name, *unknown),
+        "stowage.rehearse and stowage.verify hold it to its step (docs/apply.md)");
+  }
   const Workspaces workspaces =
       Workspaces::as_asked(question.made_of.step, request.card, prepared->process.runtime);
   const StepOfPlan step{.document = request.document,

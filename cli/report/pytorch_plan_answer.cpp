@@ -12,7 +12,6 @@
 #include "answers/question/shell_word.hpp"
 #include "cli/options/setting_names.hpp"
 #include "cli/report/step_report.hpp"
-#include "planner/validate_pytorch/recount.hpp"
 
 namespace stowage {
 
@@ -284,7 +283,7 @@ RenderedAnswer rendered(const PytorchAnswer& found, const TypedWords& typed) {
 }
 
 void add_ways_out(const PytorchPlan& plan, const std::string& path, Report& report) {
-  if (plan.question && !unknown_to_recount(plan)) {
+  if (plan.question) {
     report.say(fmt::format("  stowage validate {} counts it again", shell_word(path)));
   }
   if (plan.changes_nothing()) return;

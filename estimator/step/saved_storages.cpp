@@ -30,8 +30,7 @@ std::vector<bool> kept_by_autograd(const StepGraph& step) {
   }
   // Of a recorded step of several passes (a GAN's, one that accumulates), no call of a hook is
   // known for what the later ones save.
-  const auto has_call = [](const SavedTensor& saved) { return saved.call.has_value(); };
-  if (std::ranges::any_of(step.saved, has_call)) {
+  if (std::ranges::any_of(step.saved, is_recorded_call)) {
     for (const SavedTensor& saved : step.saved)
       if (!saved.call) kept[saved.storage.index()] = false;
   }

@@ -14,6 +14,12 @@ namespace stowage {
 inline constexpr std::string_view region_input_role = "region input",
                                   kept_result_role = "kept result";
 
+/// Whether a recording says when a script saved it. A description's regions have calls for what
+/// they are given (CheckpointRegion::inputs), of which nobody knows until when a script holds it.
+[[nodiscard]] inline bool is_recorded_call(const SavedTensor& saved) {
+  return saved.call && (saved.role != region_input_role || saved.call->held_until.valid());
+}
+
 /// By StorageId: whether the step's list of saved tensors has it, it dies within the step, and
 /// nothing else keeps it: no variable of the script (an input, `output`, `loss`), and not
 /// torch.utils.checkpoint for a region's second run. O(storages + saved).

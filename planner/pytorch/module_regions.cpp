@@ -56,12 +56,16 @@ class Blocks {
 
   void add(std::size_t n, const KernelNode& node) {
     leave_out_written(node);
-    for (const TensorView& view : node.writes) last_written_[view.storage] = NodeId::of(n);
     const std::string_view name = numbered_module(graph().layer(node.op));
     if (name.empty()) {
       open_ = nullptr;
-      return;
+    } else {
+      add_to_block(name, n, node);
     }
+    for (const TensorView& view : node.writes) last_written_[view.storage] = NodeId::of(n);
+  }
+
+  void add_to_block(std::string_view name, std::size_t n, const KernelNode& node) {
     if (open_ == nullptr || open_->module != name) begin(name, n);
     Block& block = *open_;
     block.last = n;
@@ -74,7 +78,8 @@ class Blocks {
     for (const TensorView& view : node.writes) {
       const bool reads =
           std::ranges::find(node.reads, view.storage, &TensorView::storage) != node.reads.end();
-      if (!persists(view.storage) && reads && !block.made.contains(view.storage))
+      const bool was_there = reads || last_written_.contains(view.storage);
+      if (!persists(view.storage) && was_there && !block.made.contains(view.storage))
         block.can_run_again = false;
       block.made.insert(view.storage);
     }

@@ -25,9 +25,9 @@ struct ModuleRegion {
 
 /// The repeated blocks, which are the parts of layers' paths up to their first number ("layer1.0",
 /// "h.3"), in the order in which they run. Left out: a block whose forward kernels do not run one
-/// after the other, as a module does that is called twice; one that writes to what it is given, or
-/// is given what a later kernel of forward writes to; one that saves a tensor which its kernel
-/// writes to afterwards; one that saves nothing. O(nodes + saved).
+/// after the other, as a module does that is called twice; one that writes to what was there before
+/// it, or is given what a later kernel of forward writes to; one that saves a tensor which its
+/// kernel writes to afterwards; one that saves nothing. O(nodes + saved).
 [[nodiscard]] std::vector<ModuleRegion> module_regions(const SizedStep& step, const Rates& rates);
 
 }  // namespace stowage

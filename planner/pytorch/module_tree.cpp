@@ -47,7 +47,7 @@ ModuleTree::ModuleTree(const SizedStep& step, const Rates& rates,
       const bool persists = graph.storage(view.storage).persistence == Persistence::persistent;
       const bool reads =
           std::ranges::find(node.reads, view.storage, &TensorView::storage) != node.reads.end();
-      if (is_forward && !persists && reads) oldest = std::min(oldest, made);
+      if (is_forward && !persists && (reads || made >= 0)) oldest = std::min(oldest, made);
       if (made < 0 && is_forward) made = static_cast<std::int32_t>(n);
       if (is_forward) last_written_[view.storage.index()] = static_cast<std::int32_t>(n);
     }

@@ -64,10 +64,11 @@ class ModuleTree {
   const SizedStep& step_;
   std::vector<TreeModule> modules_;
   std::vector<std::size_t> roots_;
-  std::vector<std::int32_t> made_;          // by storage: the first forward node that writes it
-  std::vector<bool> is_saved_;              // by storage
-  std::vector<SavedStorage> by_maker_;      // ascending
-  std::vector<std::int32_t> overwritten_;   // by node: the oldest maker of what it writes in place
+  std::vector<std::int32_t> made_;      // by storage: the first forward node that writes it
+  std::vector<bool> is_saved_;          // by storage
+  std::vector<SavedStorage> by_maker_;  // ascending
+  std::vector<std::int32_t>
+      overwritten_;  // by node: the oldest maker of what it writes that was there
   std::vector<std::int32_t> last_written_;  // by storage: by a forward node; -1: by none
   std::vector<bool> saves_written_;     // by node: its operator saves what is written to afterwards
   std::vector<double> seconds_before_;  // by node, and one past the last

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "planner/pytorch/saved_moments.hpp"
+
 namespace stowage {
 
 namespace {
@@ -30,7 +32,10 @@ class RegionInputs {
 
   void run() && {
     find_entering();
-    if (called_.empty()) return set_described();
+    if (called_.empty()) {
+      if (!has_recorded_keys(step_)) set_described();
+      return;
+    }
     for (std::size_t r = 0; r < regions_.size(); ++r) {
       if (!regions_[r].is_inner) set_recorded(regions_[r], entering_[r]);
     }

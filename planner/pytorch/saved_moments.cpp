@@ -88,8 +88,7 @@ class Moments {
 std::vector<SavedMoment> saved_moments(const StepGraph& step) { return Moments(step).run(); }
 
 bool has_recorded_keys(const StepGraph& step) {
-  return std::ranges::any_of(step.saved,
-                             [](const SavedTensor& saved) { return saved.call.has_value(); });
+  return std::ranges::any_of(step.saved, is_recorded_call);
 }
 
 bool names_are_recorded(const StepDocument& document) {

@@ -9,6 +9,7 @@
 #include "estimator/base/data_type.hpp"
 #include "estimator/rewrite/host_copies.hpp"
 #include "estimator/rewrite/node_insertion.hpp"
+#include "estimator/rewrite/parameter_updates.hpp"
 #include "estimator/rewrite/renumber.hpp"
 #include "estimator/rewrite/update_on_host.hpp"
 
@@ -18,52 +19,22 @@ namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-/// A gradient that goes to the host when its last kernel has run.
-struct WholeGradient {
-  NodeId after;
-  StorageId gradient, parameter;
-};
-
-std::vector<WholeGradient> whole_gradients(const StepGraph& step) {
-  std::map<ParameterId, StorageId> parameters;
-  for (std::size_t s = 0; s < step.storages.size(); ++s) {
-    const Storage& storage = step.storages[s];
-    if (storage.storage_class != StorageClass::parameter) continue;
-    parameters.emplace(storage.parameter, StorageId::of(s));
-  }
-  std::vector<WholeGradient> found;
-  for (std::size_t p = 0; p < step.gradients.size(); ++p) {
-    const StorageId gradient = step.gradients[p].storage;
-    const auto parameter = parameters.find(ParameterId::of(p));
-    if (!gradient.valid() || parameter == parameters.end()) continue;
-    NodeId after;
-    for (std::size_t n = 0; n < step.nodes.size(); ++n) {
-      const auto& writes = step.nodes[n].writes;
-      if (step.nodes[n].phase == Phase::update) continue;
-      if (std::ranges::find(writes, gradient, &TensorView::storage) != writes.end()) {
-        after = NodeId::of(n);
-      }
-    }
-    if (after.valid()) found.push_back({after, gradient, parameter->second});
-  }
-  std::ranges::sort(found, {},
-                    [](const WholeGradient& one) { return std::pair(one.after, one.gradient); });
-  return found;
-}
-
 class HookedRun {
  public:
   HookedRun(StepGraph step, const std::vector<StayOnHost>& stays,
-            const std::vector<PieceOfModule>& pieces, bool updates_on_host)
+            const std::vector<PieceOfModule>& pieces, const MovedUpdates& updates)
       : step_(std::move(step)),
         stays_(stays),
         pieces_(pieces),
-        updates_on_host_(updates_on_host),
+        updates_(updates),
         old_storages_(step_.storages.size()),
         stay_of_(old_storages_, none),
         piece_of_(old_storages_, none),
         offset_of_(old_storages_, 0) {
-    if (updates_on_host) gradients_ = whole_gradients(step_);
+    if (!updates.changes_nothing()) {
+      gradients_ = gradients_of_parameters(step_);
+      divide_update();
+    }
   }
 
   HookedGraph run() && {
@@ -75,17 +46,21 @@ class HookedRun {
       (stays_[i].at_backward ? gone_before_ : gone_behind_).emplace(stays_[i].let_go, i);
     }
     for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
-      const bool drops = updates_on_host_ && step_.nodes[n].phase == Phase::update;
+      const bool moves = !updates_.changes_nothing() && step_.nodes[n].phase == Phase::update;
       before(NodeId::of(n));
-      if (drops) {
+      if (moves) {
         nodes_.drop();
+        const auto left = left_at_.find(NodeId::of(n));
+        if (left != left_at_.end()) nodes_.insert(std::move(left->second));
       } else {
         keep(NodeId::of(n));
       }
       behind(NodeId::of(n));
     }
-    for (const WholeGradient& one : gradients_) {
-      nodes_.insert(copy_from_host(step_, one.parameter, "", Phase::update));
+    if (updates_.early) keep_first_gradient();
+    for (const GradientOfParameter& one : gradients_) {
+      if (!is_on_host(one.parameter)) continue;
+      nodes_.insert(copy_from_host(step_, one.value, "", Phase::update));
     }
     std::move(nodes_).put_into(step_);
     drop_what_left();
@@ -93,6 +68,42 @@ class HookedRun {
   }
 
  private:
+  /// What belongs to no parameter is on the host with all of them.
+  [[nodiscard]] bool is_on_host(ParameterId id) const {
+    return id.valid() ? updates_.on_host[id.index()] : updates_.all_on_host;
+  }
+
+  /// The parts of the update that the GPU keeps: where they stand, or behind their gradients.
+  void divide_update() {
+    if (updates_.all_on_host) return;
+    const auto parts = parameter_updates(step_);
+    if (!parts) return;  // why_update_stays() has refused it
+    constexpr std::int32_t left_out = -1;
+    std::vector<std::int32_t> group_of(step_.gradients.size(), left_out);
+    for (std::size_t p = 0; p < group_of.size(); ++p) {
+      if (updates_.on_host[p]) continue;
+      group_of[p] = updates_.early ? static_cast<std::int32_t>(p) : 0;
+    }
+    for (std::size_t n = 0; n < step_.nodes.size(); ++n) {
+      if (step_.nodes[n].phase != Phase::update) continue;
+      for (auto& [group, part] : divided(step_, *parts, step_.nodes[n], group_of)) {
+        if (updates_.early) {
+          early_[ParameterId{group}].push_back(std::move(part));
+        } else {
+          left_at_.emplace(NodeId::of(n), std::move(part));
+        }
+      }
+    }
+  }
+
+  /// backward() returns behind its last hook, and has the gradient that it starts from until then.
+  void keep_first_gradient() {
+    for (const ScriptVariable& variable : step_.micro_batch.variables) {
+      if (variable.kind != ScriptVariable::Kind::first_gradient) continue;
+      nodes_.last()->holds.push_back(variable.storage);
+    }
+  }
+
   [[nodiscard]] NodeId next() const { return NodeId{nodes_.last_id().value + 1}; }
 
   /// The storages that stays come back to, and the pieces: of forward, and of backward.
@@ -171,14 +182,21 @@ class HookedRun {
       nodes_.insert(copy_to_host(step_, stays_[i].storage, "", Phase::forward));
     });
     pass(gone_behind_, id, HookPoint::Kind::let_go, [](std::size_t) {});
-    for (; gone_ < gradients_.size() && gradients_[gone_].after == id; ++gone_) {
-      KernelNode copy = copy_to_host(step_, gradients_[gone_].gradient, "", Phase::backward);
-      const std::size_t earlier = std::min(gone_, gradients_in_flight);
-      for (std::size_t i = gone_ - earlier; i < gone_; ++i) {
-        copy.holds.push_back(gradients_[i].gradient);
-      }
-      nodes_.insert(std::move(copy));
+    for (; whole_ < gradients_.size() && gradients_[whole_].after == id; ++whole_) {
+      const GradientOfParameter& one = gradients_[whole_];
+      for (KernelNode& node : early_[one.parameter]) nodes_.insert(std::move(node));
+      if (is_on_host(one.parameter)) send(one.gradient);
     }
+  }
+
+  /// The gradients before it whose copies may still be under way are there.
+  void send(StorageId gradient) {
+    KernelNode copy = copy_to_host(step_, gradient, "", Phase::backward);
+    const std::size_t earlier = std::min(sent_.size(), gradients_in_flight);
+    copy.holds.insert(copy.holds.end(), sent_.end() - static_cast<std::ptrdiff_t>(earlier),
+                      sent_.end());
+    sent_.push_back(gradient);
+    nodes_.insert(std::move(copy));
   }
 
   using Points = std::multimap<NodeId, std::size_t>;
@@ -206,8 +224,8 @@ class HookedRun {
     return stay != none && at >= stays_[stay].fetched ? fetched_[stay] : id;
   }
 
-  /// Takes what is not on the GPU out of the step: streamed parameters, and with updates on the
-  /// host the optimizer's state and what its kernels made.
+  /// Takes what is not on the GPU out of the step: streamed parameters, and of updates on the host
+  /// the optimizer's state and what its kernels made.
   void drop_what_left() {
     std::vector<bool> is_gone(step_.storages.size(), false);
     std::vector<std::size_t> gone_before(old_storages_ + 1, 0);
@@ -215,9 +233,11 @@ class HookedRun {
       is_gone[s] = piece_of_[s] != none;
       gone_before[s + 1] = gone_before[s] + (is_gone[s] ? 1 : 0);
     }
-    if (updates_on_host_) {
+    if (!updates_.changes_nothing()) {
       mark_update(is_gone);
-      for (const WholeGradient& one : gradients_) step_.script_holds.set(one.gradient, {});
+      for (const GradientOfParameter& one : gradients_) {
+        if (updates_.early || is_on_host(one.parameter)) step_.script_holds.set(one.gradient, {});
+      }
       step_.micro_batch = {};
     }
     drop_storages(step_, is_gone);
@@ -240,7 +260,8 @@ class HookedRun {
     }
     for (std::size_t s = 0; s < is_gone.size(); ++s) {
       const Storage& storage = step_.storages[s];
-      if (storage.storage_class == StorageClass::optimizer_state ||
+      const bool is_state = storage.storage_class == StorageClass::optimizer_state;
+      if ((is_state && is_on_host(storage.parameter)) ||
           (storage.persistence == Persistence::transient && !is_used[s])) {
         is_gone[s] = true;
       }
@@ -250,7 +271,7 @@ class HookedRun {
   StepGraph step_;
   const std::vector<StayOnHost>& stays_;
   const std::vector<PieceOfModule>& pieces_;
-  bool updates_on_host_;
+  const MovedUpdates& updates_;
   std::size_t old_storages_;
   std::vector<std::size_t> stay_of_, piece_of_;  // by old storage
   std::vector<std::int64_t> offset_of_;          // by old storage: within its piece
@@ -258,8 +279,11 @@ class HookedRun {
   std::vector<StorageId> forward_piece_, backward_piece_;
   std::multimap<NodeId, StorageId> brought_;  // pieces, by the node before which they come
   Points stays_copied_, stays_fetched_, stays_needed_, gone_before_, gone_behind_;
-  std::vector<WholeGradient> gradients_;
-  std::size_t gone_ = 0;  // of the gradients
+  std::vector<GradientOfParameter> gradients_;
+  std::size_t whole_ = 0;                                 // of the gradients
+  std::vector<StorageId> sent_;                           // gradients
+  std::map<ParameterId, std::vector<KernelNode>> early_;  // updates
+  std::map<NodeId, KernelNode> left_at_;                  // the update's parts, by their node
   NodeInsertion nodes_;
   std::vector<HookPoint> points_;
   std::vector<NodeId> copies_;
@@ -267,9 +291,37 @@ class HookedRun {
 
 }  // namespace
 
+std::vector<GradientOfParameter> gradients_of_parameters(const StepGraph& step) {
+  std::map<ParameterId, StorageId> parameters;
+  for (std::size_t s = 0; s < step.storages.size(); ++s) {
+    const Storage& storage = step.storages[s];
+    if (storage.storage_class != StorageClass::parameter) continue;
+    parameters.emplace(storage.parameter, StorageId::of(s));
+  }
+  std::vector<NodeId> last_write(step.storages.size());
+  for (std::size_t n = 0; n < step.nodes.size(); ++n) {
+    if (step.nodes[n].phase == Phase::update) continue;
+    for (const TensorView& view : step.nodes[n].writes) {
+      last_write[view.storage.index()] = NodeId::of(n);
+    }
+  }
+  std::vector<GradientOfParameter> found;
+  for (std::size_t p = 0; p < step.gradients.size(); ++p) {
+    const StorageId gradient = step.gradients[p].storage;
+    const auto parameter = parameters.find(ParameterId::of(p));
+    if (!gradient.valid() || parameter == parameters.end()) continue;
+    const NodeId after = last_write[gradient.index()];
+    if (!after.valid()) continue;
+    found.push_back({after, gradient, parameter->second, parameter->first});
+  }
+  std::ranges::sort(
+      found, {}, [](const GradientOfParameter& one) { return std::pair(one.after, one.gradient); });
+  return found;
+}
+
 HookedGraph hooked_graph(StepGraph step, const std::vector<StayOnHost>& stays,
-                         const std::vector<PieceOfModule>& pieces, bool updates_on_host) {
-  return HookedRun(std::move(step), stays, pieces, updates_on_host).run();
+                         const std::vector<PieceOfModule>& pieces, const MovedUpdates& updates) {
+  return HookedRun(std::move(step), stays, pieces, updates).run();
 }
 
 }  // namespace stowage

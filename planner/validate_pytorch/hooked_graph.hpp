@@ -3,7 +3,8 @@
 //
 //   before a node   pieces of streamed parameters; what backward's begin lets go; fetched storages
 //   the node        reads fetched storages and pieces; holds what is let go behind it
-//   behind it       copies to the host of what has been saved; of gradients that are whole
+//   behind it       copies to the host of what has been saved; of gradients that are whole; early
+//                   updates
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "estimator/base/diagnostic.hpp"
 #include "planner/validate_pytorch/host_stays.hpp"
+#include "planner/validate_pytorch/moved_updates.hpp"
 #include "planner/validate_pytorch/streamed_modules.hpp"
 
 namespace stowage {
@@ -29,11 +31,22 @@ struct HookedGraph {
   std::vector<NodeId> copies;     ///< the nodes that copy stays, ascending
 };
 
-/// Precondition: the stays, the pieces and the update have been checked. The micro-batch is unset
-/// with updates on the host. O(nodes + stays + pieces * log pieces).
+/// A gradient that is whole when the node `after` has run, by which its parameter is updated.
+struct GradientOfParameter {
+  NodeId after;
+  StorageId gradient, value;  ///< `value`: the parameter
+  ParameterId parameter;
+};
+
+/// In the order in which they become whole. O(gradients + arguments).
+[[nodiscard]] std::vector<GradientOfParameter> gradients_of_parameters(const StepGraph& step);
+
+/// Precondition: the stays, the pieces and the updates have been checked. The micro-batch is unset
+/// where updates move. An update's kernels have a part for each parameter that moves, which is the
+/// estimator's (parameter_updates.hpp). O(arguments + stays + pieces * log pieces).
 [[nodiscard]] HookedGraph hooked_graph(StepGraph step, const std::vector<StayOnHost>& stays,
                                        const std::vector<PieceOfModule>& pieces,
-                                       bool updates_on_host);
+                                       const MovedUpdates& updates);
 
 /// An inference's step in equal parts of its batch, one after the other. Precondition: its inputs
 /// and its output begin with the batch, or an input does not follow it.

@@ -17,7 +17,7 @@ bool is_copy(const KernelNode& node, std::string_view kernel) {
 class StepClock {
  public:
   StepClock(const SizedStep& step, const std::vector<Bytes>& stays, const StepRates& rates,
-            double update)
+            const HostUpdateRate& update)
       : step_(step),
         stays_(stays),
         rates_(rates),
@@ -64,31 +64,42 @@ class StepClock {
     if (sent > gradients_in_flight) {
       now_ = std::max(now_, gradients_[sent - gradients_in_flight - 1]);
     }
-    gradients_.push_back(send(step_.bytes(gradient)));
+    const Bytes bytes = step_.bytes(gradient);
+    gradients_.push_back(send(bytes));
+    const double seconds = update_.seconds_a_byte * static_cast<double>(bytes.count());
+    late_ += seconds;
+    cpu_ = std::max(cpu_, out_) + seconds;
+    updated_.push_back(cpu_);
   }
 
   void bring_parameter(StorageId parameter) {
-    if (!is_updated_) in_ = std::max({in_, now_, out_}) + update_;
-    is_updated_ = true;
+    if (update_.early) {
+      in_ = std::max(in_, updated_[brought_]);
+    } else if (brought_ == 0) {
+      in_ = std::max({in_, now_, out_}) + late_;
+    }
+    ++brought_;
     now_ = std::max(now_, bring(step_.bytes(parameter)));
   }
 
   const SizedStep& step_;
   const std::vector<Bytes>& stays_;
   const StepRates& rates_;
-  double update_;
+  const HostUpdateRate& update_;
   std::vector<double> arrival_;    // by storage: of a streamed piece
   std::vector<double> copied_;     // by stay: when its last copy is done
   std::vector<double> gradients_;  // when each one's copy is done
+  std::vector<double> updated_;    // when each one's parameter is updated, if early
   double now_ = 0, kernels_ = 0, out_ = 0, in_ = 0;
-  bool is_updated_ = false;
+  double cpu_ = 0, late_ = 0;  // when early updates are done; the seconds of all together
+  std::size_t brought_ = 0;    // parameters
 };
 
 }  // namespace
 
 HookedSeconds hooked_seconds(const SizedStep& step, const HookedGraph& hooked,
                              const std::vector<Bytes>& bytes_of_stays, const StepRates& rates,
-                             double update) {
+                             const HostUpdateRate& update) {
   StepClock clock(step, bytes_of_stays, rates, update);
   auto point = hooked.points.begin();
   auto copy = hooked.copies.begin();

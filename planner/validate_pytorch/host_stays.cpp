@@ -11,14 +11,11 @@
 #include <utility>
 
 #include "estimator/step/saved_storages.hpp"
+#include "planner/validate_pytorch/module_span.hpp"
 
 namespace stowage {
 
 namespace {
-
-bool runs_in_forward(const KernelNode& node) {
-  return node.phase == Phase::forward || node.phase == Phase::loss;
-}
 
 /// What the nodes do with each storage.
 struct StorageUses {
@@ -156,9 +153,15 @@ class FindStays {
     }
     const bool is_kept = std::ranges::any_of(step_.saved, [&](const SavedTensor& saved) {
       return saved.storage == id &&
-             (saved.role == region_input_role || saved.role == kept_result_role);
+             ((saved.role == region_input_role && !saved.call) || saved.role == kept_result_role);
     });
     if (is_kept) held_by("torch.utils.checkpoint");
+    const bool is_recorded = std::ranges::any_of(step_.saved, is_recorded_call);
+    const bool is_saved_later = std::ranges::any_of(step_.saved, [&](const SavedTensor& saved) {
+      return saved.storage == id && !saved.call && saved.role != region_input_role &&
+             saved.role != kept_result_role;
+    });
+    if (is_recorded && is_saved_later) held_by("a later pass of the step");
   }
 
   /// The nodes of the entry's three calls.

@@ -4,21 +4,13 @@
 
 namespace stowage {
 
-namespace {
-
-bool is_within(std::string_view layer, std::string_view module) {
-  return layer.starts_with(module) &&
-         (layer.size() == module.size() || layer[module.size()] == '.');
-}
-
-}  // namespace
-
-ModuleSpan module_span(const StepGraph& step, std::string_view module) {
+ModuleSpan module_span(const StepGraph& step, const ScriptModules& modules,
+                       const ScriptRegion& region) {
   ModuleSpan span;
   for (std::size_t n = 0; n < step.nodes.size(); ++n) {
     const KernelNode& node = step.nodes[n];
-    if (node.phase != Phase::forward && node.phase != Phase::loss) continue;
-    if (!node.op.valid() || !is_within(step.layer(node.op), module)) continue;
+    if (!runs_in_forward(node)) continue;
+    if (!node.op.valid() || !modules.covers(region, step.layer(node.op))) continue;
     if (!span.first.valid()) span.first = NodeId::of(n);
     // Only nodes of forward and of the loss stand between two of these.
     if (span.last.valid() && span.last.index() + 1 != n) span.is_in_one_piece = false;

@@ -1,12 +1,18 @@
-// A module of the script as a step runs it: its kernels in forward.
+// A module of the script, or children in a row of an nn.Sequential, as a step runs it: its kernels
+// in forward.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "estimator/step/step_graph.hpp"
+#include "planner/validate_pytorch/script_regions.hpp"
 
 namespace stowage {
+
+/// Whether it is a kernel of forward's first run, or of the loss.
+[[nodiscard]] inline bool runs_in_forward(const KernelNode& node) {
+  return node.phase == Phase::forward || node.phase == Phase::loss;
+}
 
 struct ModuleSpan {
   NodeId first, last;                 ///< its kernels in forward; none: it has none
@@ -14,7 +20,8 @@ struct ModuleSpan {
   bool is_in_one_piece = true;        ///< no other module's kernel runs between its own
 };
 
-/// All layers whose path is the module's or begins with it and a dot.
-[[nodiscard]] ModuleSpan module_span(const StepGraph& step, std::string_view module);
+/// All layers that lie in the region.
+[[nodiscard]] ModuleSpan module_span(const StepGraph& step, const ScriptModules& modules,
+                                     const ScriptRegion& region);
 
 }  // namespace stowage

@@ -17,11 +17,12 @@
 #include "planner/validate/checks.hpp"
 #include "planner/validate_pytorch/checkpointed_modules.hpp"
 #include "planner/validate_pytorch/host_stays.hpp"
+#include "planner/validate_pytorch/moved_updates.hpp"
 #include "planner/validate_pytorch/plan_places.hpp"
 #include "planner/validate_pytorch/saved_calls.hpp"
+#include "planner/validate_pytorch/script_regions.hpp"
 #include "planner/validate_pytorch/streamed_modules.hpp"
 #include "planner/validate_pytorch/totals_of_plan.hpp"
-#include "planner/validate_pytorch/update_on_cpu.hpp"
 
 namespace stowage {
 
@@ -31,6 +32,9 @@ constexpr auto recount_names = std::to_array<std::string_view>(
     {"step hash", "description", "checkpointed modules", "streamed parameters", "saved tensors",
      "freed memory", "order of copies", "parts", "update", "copied bytes", "pinned memory",
      "allocator", "card", "step time", "bounds"});
+
+// Second runs within second runs are the estimator's, which knows one level of them.
+constexpr std::size_t most_nested = 1;
 
 bool is_read(const StepGraph& step, StorageId storage) {
   return std::ranges::any_of(step.nodes, [&](const KernelNode& node) {
@@ -117,10 +121,11 @@ class Recount {
   }
 
   void check_decisions() {
-    CheckpointedModules modules = find_checkpointed_modules(plan_, places_, graph());
+    CheckpointedModules modules = find_checkpointed_modules(plan_, places_, step_.document);
     add(std::move(modules.check));
     if (!modules.step) return;
-    FoundDecisions found{.step = *std::move(modules.step), .stays = {}, .pieces = {}};
+    FoundDecisions found{
+        .step = *std::move(modules.step), .stays = {}, .pieces = {}, .updates = {}};
     StreamedModules streams = find_streamed_modules(plan_, places_, step_.document, found.step);
     add(std::move(streams.check));
     found.pieces = std::move(streams.pieces);
@@ -135,7 +140,9 @@ class Recount {
     add(std::move(stays.order));
     found.stays = std::move(stays.stays);
     check_parts();
-    check_update();
+    PlannedUpdates updates = find_moved_updates(plan_, places_, step_.document, found.step);
+    add(std::move(updates.check));
+    found.updates = std::move(updates.moved);
     if (!all_passed()) return;
     auto totals = count_totals(plan_, places_, step_, found, workspaces_);
     if (!totals) return add({"copied bytes", false, totals.error().front().message});
@@ -204,25 +211,6 @@ class Recount {
     }
   }
 
-  void check_update() {
-    Violations wrong;
-    if (plan_.optimizer_on_cpu) {
-      if (const auto why = why_update_stays(graph())) {
-        wrong.note([&] {
-          return fmt::format("{}: the update cannot run on the CPU: {}",
-                             places_.at({"optimizer_on_cpu"}), *why);
-        });
-      }
-      if (plan_.micro_batches > 1) {
-        wrong.note([&] {
-          return fmt::format("{}: gradients of several micro-batches add up on the GPU",
-                             places_.at({"optimizer_on_cpu"}));
-        });
-      }
-    }
-    add(verdict("update", wrong, plan_.optimizer_on_cpu ? "on the CPU" : "on the GPU"));
-  }
-
   void list_unchecked() {
     const auto failed = std::ranges::find(checks_, false, &Check::passed);
     const std::string culprit = failed == checks_.end() ? std::string() : failed->name;
@@ -239,37 +227,18 @@ class Recount {
   std::vector<Check> checks_;
 };
 
-/// Whether one of the regions lies in another: "layer1.0" in "layer1", "a[0:2]" in "a".
-bool are_nested(const std::vector<std::string>& regions) {
-  const auto lies_in = [](const std::string& inner, const std::string& outer) {
-    return inner.size() > outer.size() && inner.starts_with(outer) &&
-           (inner[outer.size()] == '.' || inner[outer.size()] == '[');
-  };
-  return std::ranges::any_of(regions, [&](const std::string& outer) {
-    return std::ranges::any_of(regions,
-                               [&](const std::string& inner) { return lies_in(inner, outer); });
-  });
-}
-
 }  // namespace
 
-std::optional<std::string> unknown_to_recount(const PytorchPlan& plan) {
-  if (plan.early_updates) return "updates as gradients come";
-  if (!plan.cpu_parameters.empty()) return "the optimizer of some parameters on the CPU";
-  const auto is_row = [](const std::string& region) { return region.ends_with(']'); };
-  if (std::ranges::any_of(plan.checkpoint, is_row)) return "rows of modules that run again";
-  if (are_nested(plan.checkpoint)) return "modules that run again within others";
-  // "layer1.0#input0"; a description's own keys have no number there.
-  const auto is_input = [&](const SavedName& saved) {
-    return std::ranges::any_of(plan.checkpoint, [&](const std::string& region) {
-      const std::string begin = region + "#input";
-      return saved.key.size() > begin.size() && saved.key.starts_with(begin);
-    });
-  };
-  for (const OffloadedStorage& storage : plan.offload) {
-    if (std::ranges::any_of(storage.saved, is_input)) return "inputs of modules that run again";
-  }
-  return std::nullopt;
+std::optional<std::string> unknown_to_recount(const PytorchPlan& plan,
+                                              const std::vector<RecordedModule>& modules) {
+  std::vector<ScriptRegion> regions;
+  for (const std::string& name : plan.checkpoint) regions.push_back(region_named(name));
+  const std::vector<std::size_t> depths = ScriptModules(modules).nesting_depths(regions);
+  const auto deep =
+      std::ranges::find_if(depths, [](std::size_t depth) { return depth > most_nested; });
+  if (deep == depths.end()) return std::nullopt;
+  return fmt::format("'{}', which runs again within {} others",
+                     regions[static_cast<std::size_t>(deep - depths.begin())].name, *deep);
 }
 
 PlanValidation recount_pytorch_plan(const PytorchPlan& plan, SourceTextPtr source,

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "estimator/document/step_document.hpp"
 #include "estimator/runtime/check_settings.hpp"
@@ -32,11 +33,12 @@ struct StepOfPlan {
   StepRates rates;
 };
 
-/// What of a plan the recount does not know yet, as "updates as gradients come"; nullopt: it knows
-/// all of it. Such a plan is not judged.
-[[nodiscard]] std::optional<std::string> unknown_to_recount(const PytorchPlan& plan);
+/// What of a plan the recount does not know, as "'a.0.conv', which runs again within 2 others";
+/// nullopt: it knows all of it. Such a plan is not judged. `modules`: of the plan's step.
+[[nodiscard]] std::optional<std::string> unknown_to_recount(
+    const PytorchPlan& plan, const std::vector<RecordedModule>& modules);
 
-/// `source`: the plan's text. Precondition: unknown_to_recount(plan) is nullopt. All checks are
+/// `source`: the plan's text. Precondition: unknown_to_recount() is nullopt. All checks are
 /// listed; what a failed one makes impossible to check is listed as failed, with that reason.
 [[nodiscard]] PlanValidation recount_pytorch_plan(const PytorchPlan& plan, SourceTextPtr source,
                                                   const StepOfPlan& step,

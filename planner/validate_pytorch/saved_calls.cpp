@@ -67,7 +67,9 @@ std::vector<SavedTensorCall> described_calls(const StepGraph& step,
 }  // namespace
 
 SavedCalls::SavedCalls(const StepGraph& step, const std::set<StorageId>& left_out)
-    : calls_(described_calls(step, left_out)), within_(step.storages.size()) {
+    : within_(step.storages.size()) {
+  // Of a recording, what has no key is of a later pass.
+  if (std::ranges::none_of(step.saved, is_recorded_call)) calls_ = described_calls(step, left_out);
   for (const SavedTensor& saved : step.saved) {
     if (!saved.call || left_out.contains(saved.storage)) continue;
     const SavedCall& call = *saved.call;

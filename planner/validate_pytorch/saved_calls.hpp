@@ -24,10 +24,10 @@ struct SavedTensorCall {
 
 class SavedCalls {
  public:
-  /// Of one micro-batch. A recorded step has keys of its own; a described one "LAYER#ROLE", its
-  /// tensors are saved when their operator has run in forward, and asked for before it runs in
-  /// backward. `left_out`: storages whose tensors go through no hook, as streamed parameters.
-  /// O(nodes + saved * log saved).
+  /// Of one micro-batch. A recorded step has keys of its own, of its first pass; a described one
+  /// "LAYER#ROLE", its tensors are saved when their operator has run in forward, and asked for
+  /// before it runs in backward. `left_out`: storages whose tensors go through no hook, as streamed
+  /// parameters. O(nodes + saved * log saved).
   explicit SavedCalls(const StepGraph& step, const std::set<StorageId>& left_out = {});
 
   /// In the order of saving.

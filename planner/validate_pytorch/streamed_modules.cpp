@@ -30,7 +30,11 @@ class CheckStreams {
  public:
   CheckStreams(const PytorchPlan& plan, const PlanPlaces& places, const StepDocument& document,
                const StepGraph& step)
-      : plan_(plan), places_(places), document_(document), step_(step) {}
+      : plan_(plan),
+        places_(places),
+        document_(document),
+        step_(step),
+        modules_(document.modules) {}
 
   StreamedModules run() && {
     if (!plan_.stream.empty()) {
@@ -115,7 +119,8 @@ class CheckStreams {
 
   PieceOfModule piece_of(std::size_t i) {
     const StreamedModule& entry = plan_.stream[i];
-    const ModuleSpan span = module_span(step_, entry.module);
+    const ModuleSpan span =
+        module_span(step_, modules_, {.name = entry.module, .module = entry.module});
     if (!span.first.valid()) {
       note({"stream", i, "module"}, "the step has no module '{}'", entry.module);
     } else if (!span.is_in_one_piece) {
@@ -164,6 +169,7 @@ class CheckStreams {
   const PlanPlaces& places_;
   const StepDocument& document_;
   const StepGraph& step_;
+  ScriptModules modules_;
   std::map<std::string, StorageId> by_name_;
   std::vector<ParameterUses> uses_;  // by storage
   Violations wrong_;

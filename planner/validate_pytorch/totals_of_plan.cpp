@@ -14,6 +14,7 @@
 #include "estimator/rewrite/checkpoints.hpp"
 #include "estimator/rewrite/micro_batches.hpp"
 #include "estimator/step/offloaded_bytes.hpp"
+#include "planner/validate_pytorch/bound_of_updates.hpp"
 
 namespace stowage {
 
@@ -61,11 +62,14 @@ class CountTotals {
         batch_(plan.batch / parts_) {}
 
   Result<std::vector<Check>> run() && {
-    hooked_ = hooked_graph(found_.step, found_.stays, found_.pieces, plan_.optimizer_on_cpu);
+    hooked_ = hooked_graph(found_.step, found_.stays, found_.pieces, found_.updates);
     StepGraph graph = hooked_.step;
     if (parts_ > 1) graph = graph_in_parts(std::move(graph), parts_);
     const auto again = shared(found_.step);
     const auto streamless = parts_ > 1 ? shared(graph_in_parts(found_.step, parts_)) : again;
+    const MovedUpdates no_host{.early = found_.updates.early,
+                               .on_host = std::vector<bool>(found_.updates.on_host.size(), false)};
+    StepGraph at_home = hooked_graph(found_.step, {}, {}, no_host).step;
     const auto add = [&](std::shared_ptr<const StepGraph> of, std::int64_t batch) -> Result<void> {
       return size(std::move(of), batch).map([&](SizedStep&& step) {
         sized_.push_back(std::move(step));
@@ -74,7 +78,8 @@ class CountTotals {
     const auto added = add(asked_.document.graph, plan_.batch * plan_.micro_batches)
                            .and_then([&] { return add(again, batch_); })
                            .and_then([&] { return add(shared(std::move(graph)), batch_); })
-                           .and_then([&] { return add(streamless, batch_); });
+                           .and_then([&] { return add(streamless, batch_); })
+                           .and_then([&] { return add(shared(std::move(at_home)), batch_); });
     if (!added) return tl::unexpected(added.error());
     check_copies();
     if (auto run = run_allocator(); !run) return tl::unexpected(run.error());
@@ -91,7 +96,9 @@ class CountTotals {
     return size_step(std::move(graph), batch, workspaces_);
   }
   /// In parts, with second runs, but with all parameters on the GPU.
-  [[nodiscard]] const SizedStep& streamless() const { return sized_.back(); }
+  [[nodiscard]] const SizedStep& streamless() const { return sized_[3]; }
+  /// With second runs and early updates, all of them on the GPU.
+  [[nodiscard]] const SizedStep& at_home() const { return sized_[4]; }
   [[nodiscard]] const SizedStep& whole() const { return sized_[0]; }
   [[nodiscard]] const SizedStep& again() const { return sized_[1]; }   // with second runs
   [[nodiscard]] const SizedStep& hooked() const { return sized_[2]; }  // with the hooks' copies
@@ -199,18 +206,38 @@ class CountTotals {
     return sum;
   }
 
+  /// The step's own update at the host's rates, shared out by the gradients' bytes.
+  [[nodiscard]] HostUpdateRate rate_of_updates() const {
+    Bytes gradients;
+    for (const GradientOfParameter& one : gradients_of_parameters(*whole().graph)) {
+      gradients += whole().bytes(one.gradient);
+    }
+    if (gradients == Bytes() || found_.updates.changes_nothing()) return {};
+    return {.seconds_a_byte = seconds_of_update(whole(), asked_.rates.cpu) /
+                              static_cast<double>(gradients.count()),
+            .early = found_.updates.early};
+  }
+
+  /// What the hooks of a pass take of the host: of saved tensors, where one moves, and of early
+  /// updates.
+  [[nodiscard]] double seconds_of_hooks() const {
+    const std::size_t calls = found_.stays.empty() ? 0 : hooked_.step.saved.size();
+    const std::size_t updates =
+        found_.updates.early ? gradients_of_parameters(*whole().graph).size() : 0;
+    return asked_.rates.hook * static_cast<double>(calls) +
+           asked_.rates.update_hook * static_cast<double>(updates);
+  }
+
   void check_times() {
     const StepRates& rates = asked_.rates;
     std::vector<Bytes> bytes;
     for (const StayOnHost& stay : found_.stays) bytes.push_back(again().bytes(stay.storage));
-    const double on_host = plan_.optimizer_on_cpu ? seconds_of_update(whole(), rates.cpu) : 0;
-    seconds_ = hooked_seconds(hooked(), hooked_, bytes, rates, on_host);
-    const std::size_t calls = found_.stays.empty() ? 0 : hooked_.step.saved.size();
-    const double one = std::max(seconds_.step, rates.hook * static_cast<double>(calls));
+    seconds_ = hooked_seconds(hooked(), hooked_, bytes, rates, rate_of_updates());
+    const double one = std::max(seconds_.step, seconds_of_hooks());
     const double update = seconds_of_update(hooked(), rates.gpu);
     const auto times = static_cast<double>(plan_.micro_batches);
     const double step = times * (one - update) + update;
-    const double everything = hooked_seconds(whole(), {}, {}, rates, 0).step;
+    const double everything = hooked_seconds(whole(), {}, {}, rates, {}).step;
     double second_runs = 0;
     for (std::size_t n = 0; n < again().graph->nodes.size(); ++n) {
       if (!is_second_run(again().graph->nodes[n])) continue;
@@ -225,10 +252,10 @@ class CountTotals {
   }
 
   /// So many bytes of the step's tensors have no room at the peak.
-  [[nodiscard]] Bytes without_room() const {
+  [[nodiscard]] Bytes without_room(const SizedStep& step) const {
     const MemoryRules rules{.granularity = Bytes(512), .with_workspaces = false};
     Bytes most;
-    for (const Bytes live : live_bytes(streamless(), rules, storage_touches(*streamless().graph))) {
+    for (const Bytes live : live_bytes(step, rules, storage_touches(*step.graph))) {
       most = std::max(most, live);
     }
     const Bytes limit = allocator_limit(*asked_.document.graph, asked_.card, asked_.process);
@@ -248,9 +275,13 @@ class CountTotals {
     if (totals_.step_lower_bound_seconds.value_or(0) > totals_.step_seconds * (1 + rounding)) {
       note("step_lower_bound_seconds", "the plan's step is shorter than its bound");
     }
-    const bool is_proved = !found_.pieces.empty() || found_.stays.empty();
+    const bool is_proved =
+        !found_.pieces.empty() || found_.updates.some_on_host || found_.stays.empty();
     if (!found_.pieces.empty()) {
       check_bounds_of_streaming(wrong);
+    } else if (found_.updates.some_on_host) {
+      compare(wrong, "pcie_lower_bound_bytes", bound_of_updates(whole(), without_room(at_home())),
+              totals_.pcie_lower_bound);
     } else {
       // What an update on the host cannot do without; offloaded tensors come on top.
       const Bytes least = own_copies_.out + own_copies_.in;
@@ -259,9 +290,9 @@ class CountTotals {
         note("pcie_lower_bound_bytes",
              fmt::format("the plan cannot move less than {} bytes", least.count()));
       }
-      if (is_proved && totals_.step_lower_bound_seconds) {
-        note("step_lower_bound_seconds", "no bound is known for a plan that offloads nothing");
-      }
+    }
+    if (found_.pieces.empty() && is_proved && totals_.step_lower_bound_seconds) {
+      note("step_lower_bound_seconds", "no bound is known for a plan that offloads nothing");
     }
     checks_.push_back(verdict("bounds", wrong,
                               is_proved ? "derived anew"
@@ -271,7 +302,7 @@ class CountTotals {
 
   void check_bounds_of_streaming(Violations& wrong) const {
     // Streamed parameters lie on the GPU in the step that is bounded.
-    const Bytes least = without_room();
+    const Bytes least = without_room(streamless());
     compare(wrong, "pcie_lower_bound_bytes", least, totals_.pcie_lower_bound);
     compare(wrong, "step_lower_bound_seconds",
             std::max(seconds_.kernels, asked_.rates.from_host(least)),

@@ -17,6 +17,7 @@ struct FoundDecisions {
   StepGraph step;  ///< with checkpointed modules
   std::vector<StayOnHost> stays;
   std::vector<PieceOfModule> pieces;
+  MovedUpdates updates;
 };
 
 /// "copied bytes", "pinned memory", "allocator", "card", "step time", "bounds". Errors: the step

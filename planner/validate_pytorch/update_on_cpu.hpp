@@ -1,4 +1,5 @@
-// Whether an optimizer's update can run on the CPU without a change of the training script.
+// Whether an optimizer's update can run on the CPU, or as gradients come, without a change of the
+// training script.
 #pragma once
 
 #include <optional>

@@ -53,7 +53,6 @@ std::string planned_net(const TemporaryFolder& folder, const std::vector<std::st
       "--batch",      "128",
       "--optimizer",  "adamw",
       "--gpu-memory", "900MiB",
-      "--choose",     "offload",
       "-o",           path};
   words.insert(words.end(), more.begin(), more.end());
   const Outcome planned = stowage_program(words);
@@ -160,6 +159,28 @@ TEST_CASE("a recorded step's plan is validated with the recording") {
   CAPTURE(shown.out);
   CAPTURE(shown.err);
   CHECK(shown.exit_code == 0);
+}
+
+TEST_CASE("regions in regions are validated one level deep") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("p.json");
+  const std::string step = testing::source_path("/tests/recorded/stages.json");
+  const Outcome planned =
+      stowage_program({"plan", step, "--for", "pytorch", "--batch", "128", "--gpu-memory", "640MiB",
+                       "--choose", "checkpoint-nested", "-o", path});
+  CAPTURE(planned.err);
+  REQUIRE(planned.exit_code == 0);
+  CHECK(stowage_program({"validate", path}).exit_code == 0);
+  const std::string deep =
+      folder.file("deep.json", replaced(text_of(path), R"({"module": "stem[0:4]"})",
+                                        R"({"module": "stem[0:4]"}, {"module": "stem.0"})"));
+  const Outcome refused = stowage_program({"validate", deep});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err == "error: " + deep +
+                           ": the recount does not know 'stem.0', which runs again within 2 "
+                           "others\n  stowage.rehearse and stowage.verify hold it to its step "
+                           "(docs/apply.md)\n");
 }
 
 TEST_CASE("a plan for PyTorch is not run by stowage, nor is --step of another plan") {

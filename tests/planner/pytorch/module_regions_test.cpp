@@ -51,6 +51,7 @@ TEST_CASE("a module whose input a later kernel of forward writes to does not run
   const TensorView given = first_kernel_of(graph, "layer2.0").reads.front();
   first_kernel_of(graph, "layer2.1").writes.push_back(given);
   std::erase(names, "layer2.0");
+  std::erase(names, "layer2.1");  // a second run would write there once more
   CHECK(regions_of(graph) == names);
 }
 

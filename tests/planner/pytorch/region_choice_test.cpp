@@ -10,10 +10,15 @@
 
 #include "estimator/document/make_document.hpp"
 #include "estimator/memory/sized_step.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/rewrite/checkpoints.hpp"
+#include "estimator/step/saved_storages.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/problem/rates.hpp"
+#include "planner/pytorch/saved_moments.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace stowage {
 
@@ -94,6 +99,41 @@ TEST_CASE("without a recording's modules the repeated blocks are chosen, with th
     CHECK(input.view.shape == Shape{batch_symbol, 1024, 768});
     CHECK(input.packed_after.valid());
   }
+}
+
+TEST_CASE("beside a description's regions the tensors of other layers leave, too") {
+  const auto [step, choice] = chosen_of("gpt2", false);
+  const auto graph =
+      with_checkpoints(*step.graph, {choice.regions[0].region, choice.regions[1].region});
+  REQUIRE(graph.has_value());
+  const std::vector<bool> kept = kept_by_autograd(*graph);
+  CHECK(std::ranges::any_of(graph->saved, [&](const SavedTensor& saved) {
+    return !saved.call && saved.role != region_input_role && kept[saved.storage.index()];
+  }));
+  CHECK_FALSE(has_recorded_keys(*graph));
+  const auto moments = saved_moments(*graph);
+  const auto has_key = [&](std::string_view begin) {
+    return std::ranges::any_of(
+        moments, [&](const SavedMoment& moment) { return moment.key.starts_with(begin); });
+  };
+  CHECK(has_key(choice.regions[1].module + "#input0"));
+  CHECK(has_key(choice.regions[2].module + "."));
+  CHECK_FALSE(has_key(choice.regions[1].module + "."));
+}
+
+TEST_CASE("a recording that does not name its modules does not say what regions are given") {
+  const std::string path = testing::source_path("/tests/recorded/stages.json");
+  const auto document = read_completed_step(
+      std::make_shared<const SourceText>(SourceText{path, testing::file_text(path)}));
+  REQUIRE(document.has_value());
+  REQUIRE(has_recorded_keys(*document->graph));
+  const auto workspaces = rule_workspace_source(8.6);
+  const auto step = size_step(document->graph, 8, *workspaces);
+  REQUIRE(step.has_value());
+  const RegionChoice choice =
+      choose_regions(*step, make_rates(generic_card(8_GiB), {.name = "test"}), {});
+  REQUIRE_FALSE(choice.regions.empty());
+  for (const ModuleRegion& region : choice.regions) CHECK(region.region.inputs.empty());
 }
 
 TEST_CASE("regions of a tree are apart, and what is kept with them is less than with its blocks") {

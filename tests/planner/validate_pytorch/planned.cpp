@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "estimator/document/make_document.hpp"
+#include "estimator/document/step_hash.hpp"
+#include "estimator/recorded/complete_step.hpp"
 #include "estimator/runtime/process_overhead.hpp"
 #include "estimator/workspace/rule_workspace_source.hpp"
 #include "planner/problem/rates.hpp"
 #include "planner/pytorch/hooked_step.hpp"
 #include "tests/support/described_model.hpp"
+#include "tests/support/source_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace stowage::testing {
 
@@ -36,12 +41,29 @@ loss:
 )");
 }
 
-PytorchRequest request_for(const ModelGraph& model, std::int64_t batch, Bytes left, Mode mode) {
-  const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch,
-                                     .mode = mode,
-                                     .optimizer = {.name = "adamw", .learning_rate = 1e-3}}};
+ModelGraph wide_layers() {
+  return described(R"(model: wide
+inputs:
+  x: {shape: [batch, 512]}
+  label: {shape: [batch], dtype: int64}
+blocks:
+  wide:
+    layers:
+      - linear: {name: fc, features: 512}
+      - relu: {name: act}
+layers:
+  - wide: {name: block, from: x, repeat: 48}
+  - linear: {name: head, features: 10}
+loss:
+  cross_entropy: {from: [head, label]}
+)");
+}
+
+namespace {
+
+PytorchRequest request_of(StepDocument document, std::int64_t batch, Bytes left) {
   PytorchRequest request{
-      .plan = {.document = make_document(model, step, Runtime::pytorch, {}, step_alone).value(),
+      .plan = {.document = std::move(document),
                .batch = WholeBatch(batch),
                .card = generic_card(64_GiB),
                .host = {.name = "test", .memory = 64_GiB, .pinned_limit = 32_GiB},
@@ -55,6 +77,25 @@ PytorchRequest request_for(const ModelGraph& model, std::int64_t batch, Bytes le
   return request;
 }
 
+}  // namespace
+
+PytorchRequest recorded_stages(std::int64_t batch, Bytes left) {
+  const std::string path = source_path("/tests/recorded/stages.json");
+  auto document =
+      read_completed_step(std::make_shared<const SourceText>(SourceText{path, file_text(path)}));
+  if (!document) throw std::runtime_error(render(document.error()));
+  return request_of(*std::move(document), batch, left);
+}
+
+PytorchRequest request_for(const ModelGraph& model, std::int64_t batch, Bytes left, Mode mode,
+                           const std::string& optimizer) {
+  const ChosenStep step{.lowering = {.kernels = KernelSet::pytorch,
+                                     .mode = mode,
+                                     .optimizer = {.name = optimizer, .learning_rate = 1e-3}}};
+  return request_of(make_document(model, step, Runtime::pytorch, {}, step_alone).value(), batch,
+                    left);
+}
+
 PytorchPlan proposal_of(const PytorchRequest& request, const std::string& name) {
   const auto workspaces = rule_workspace_source(request.plan.card.compute_capability);
   const auto plans = make_pytorch_plans(request, *workspaces);
@@ -64,7 +105,17 @@ PytorchPlan proposal_of(const PytorchRequest& request, const std::string& name) 
     if (made.name == name) return made.plan;
     names += " " + made.name;
   }
+  for (const PytorchProposal& made : *plans) {
+    if (made.name.starts_with(name)) return made.plan;
+  }
   throw std::runtime_error(fmt::format("no plan '{}', only{}", name, names));
+}
+
+void change_step(PytorchRequest& request, PytorchPlan& plan, StepGraph graph) {
+  request.plan.document.graph = std::make_shared<const StepGraph>(std::move(graph));
+  const auto workspaces = rule_workspace_source(request.plan.card.compute_capability);
+  plan.step_hash = step_hash(
+      size_step(request.plan.document.graph, request.plan.batch.samples, *workspaces).value());
 }
 
 Result<PlanValidation> recount_text(const PytorchRequest& request, const std::string& text) {
@@ -82,7 +133,8 @@ Result<PlanValidation> recount_text(const PytorchRequest& request, const std::st
           .cpu = [&](const SizedStep& of, NodeId node) { return cpu_seconds(rates, of, node); },
           .to_host = [&](Bytes bytes) { return d2h_seconds(rates, bytes); },
           .from_host = [&](Bytes bytes) { return h2d_seconds(rates, bytes); },
-          .hook = hook_seconds}};
+          .hook = hook_seconds,
+          .update_hook = update_hook_seconds}};
   const auto workspaces = rule_workspace_source(request.plan.card.compute_capability);
   return recount_pytorch_plan(*plan, source, step, *workspaces);
 }

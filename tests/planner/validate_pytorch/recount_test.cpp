@@ -24,8 +24,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// All proposals of the request pass, but for those that the recount does not know; returns their
-/// names.
+/// All proposals of the request pass; returns their names.
 Names validated(const PytorchRequest& request) {
   const auto workspaces = rule_workspace_source(request.plan.card.compute_capability);
   const auto plans = make_pytorch_plans(request, *workspaces);
@@ -33,7 +32,6 @@ Names validated(const PytorchRequest& request) {
   Names names;
   for (const PytorchProposal& proposal : *plans) {
     CAPTURE(proposal.name);
-    if (unknown_to_recount(proposal.plan)) continue;
     const auto validation = recount_text(request, write_pytorch_plan(proposal.plan));
     REQUIRE(validation.has_value());
     CHECK(failed_checks(*validation) == Names{});
@@ -72,11 +70,17 @@ PytorchRequest small_training() { return request_for(testing::small_blocks(), 12
 
 TEST_CASE("every plan for PyTorch of a training step is what the validator counts") {
   const Names names = validated(small_training());
-  for (const char* name : {"offload", "checkpoint-1-of-4", "checkpoint-all", "micro-batch-2"}) {
+  for (const char* name : {"offload", "checkpoint-1-of-4", "cpu-optimizer-offload", "early-update-",
+                           "checkpoint-all", "micro-batch-2"}) {
     CAPTURE(name);
     CHECK(has(names, name));
   }
-  CHECK(has(validated(request_for(testing::shipped("resnet18"), 32, 600_MiB)), "micro-batch-4"));
+  CHECK(has(validated(request_for(testing::shipped("resnet18"), 32, 600_MiB)), "checkpoint-"));
+  CHECK(has(validated(request_for(testing::shipped("gpt2"), 1, 1500_MiB)), "cpu-optimizer-"));
+  CHECK(has(validated(request_for(testing::wide_layers(), 8, 116_MiB)), "-of-98"));
+  const Names recorded = validated(testing::recorded_stages(128, 256_MiB));
+  CHECK(has(recorded, "checkpoint-6-of-7"));
+  CHECK(has(recorded, "checkpoint-nested"));
   CHECK(validated(request_for(testing::small_blocks(), 128, 4_GiB)) == Names{"as-is"});
 }
 
@@ -184,8 +188,14 @@ TEST_CASE("modules that run again exist, and none is part of another") {
           changed.checkpoint.front() = "block.7";
         }).ends_with(": the step has no module 'block.7'"));
   CHECK(only([](PytorchPlan& changed) {
-          changed.checkpoint.front() = "block";
+          changed.checkpoint.push_back(changed.checkpoint.front());
         }).ends_with("runs again as part of another module already"));
+  // Those that lie in another one run again within its second run.
+  const Names nested = failed_after(
+      request, plan, [](PytorchPlan& changed) { changed.checkpoint.front() = "block"; });
+  REQUIRE(nested.size() == 2);
+  CHECK(nested.front().starts_with("allocator: "));
+  CHECK(nested.back().starts_with("step time: "));
   CHECK(only([](PytorchPlan& changed) {
           changed.checkpoint.push_back("flat");
         }).ends_with(": 'flat' does not run in one piece") == false);

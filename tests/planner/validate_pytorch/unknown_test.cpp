@@ -8,27 +8,23 @@ namespace stowage {
 TEST_CASE("a plan that the recount does not know all of is named as such") {
   PytorchPlan plan;
   plan.optimizer_on_cpu = true;
-  plan.checkpoint = {"layer1.0", "layer1.1", "layer10"};
-  plan.offload.push_back({.saved = {{.key = "layer1.0#0"}}});
-  CHECK_FALSE(unknown_to_recount(plan).has_value());
+  plan.early_updates = true;
+  plan.cpu_parameters = {"fc.weight"};
+  plan.checkpoint = {"layer1", "layer1.0", "layer1[1:3]", "layer10", "features[0:5]", "features.4"};
+  plan.offload.push_back({.saved = {{.key = "layer1.0#input0"}}});
+  CHECK_FALSE(unknown_to_recount(plan, {}).has_value());
 
-  PytorchPlan early = plan;
-  early.early_updates = true;
-  CHECK(unknown_to_recount(early) == "updates as gradients come");
-  PytorchPlan some = plan;
-  some.cpu_parameters = {"fc.weight"};
-  CHECK(unknown_to_recount(some) == "the optimizer of some parameters on the CPU");
-  PytorchPlan rows = plan;
-  rows.checkpoint.emplace_back("features[0:5]");
-  CHECK(unknown_to_recount(rows) == "rows of modules that run again");
-  PytorchPlan nested = plan;
-  nested.checkpoint.emplace_back("layer1");
-  CHECK(unknown_to_recount(nested) == "modules that run again within others");
-  PytorchPlan inputs = plan;
-  inputs.offload.push_back({.saved = {{.key = "layer2.conv#input"}}});
-  CHECK_FALSE(unknown_to_recount(inputs).has_value());  // a description's key
-  inputs.offload.push_back({.saved = {{.key = "layer1.0#input0"}}});
-  CHECK(unknown_to_recount(inputs) == "inputs of modules that run again");
+  PytorchPlan deep = plan;
+  deep.checkpoint.emplace_back("layer1.2.conv");
+  CHECK(unknown_to_recount(deep, {}) == "'layer1.2.conv', which runs again within 2 others");
+  // Of one model the root has the name of its class, and its children's paths begin with nothing.
+  PytorchPlan root;
+  root.checkpoint = {"Sequential[0:2]", "0", "0.conv"};
+  CHECK_FALSE(unknown_to_recount(root, {}).has_value());
+  CHECK(unknown_to_recount(root, {{.path = "Sequential", .is_sequence = true},
+                                  {.path = "0"},
+                                  {.path = "0.conv"},
+                                  {.path = "1"}}) == "'0.conv', which runs again within 2 others");
 }
 
 }  // namespace stowage

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class HookedRun {
         offset_of_(old_storages_, 0) {
     if (!updates.changes_nothing()) {
       gradients_ = gradients_of_parameters(step_);
+      hold_to_end();
       divide_update();
     }
   }
@@ -71,6 +73,27 @@ class HookedRun {
   /// What belongs to no parameter is on the host with all of them.
   [[nodiscard]] bool is_on_host(ParameterId id) const {
     return id.valid() ? updates_.on_host[id.index()] : updates_.all_on_host;
+  }
+
+  /// What a kernel of the update holds is what the script has not let go of by then: a model's
+  /// output, its logits. The script does so whether that kernel is on the GPU or not.
+  void hold_to_end() {
+    std::set<StorageId> of_script;
+    for (const KernelNode& node : step_.nodes) {
+      if (node.phase == Phase::update) continue;
+      for (const TensorView& view : node.writes) {
+        const Storage& storage = step_.storage(view.storage);
+        if (storage.persistence == Persistence::transient) of_script.insert(view.storage);
+      }
+    }
+    for (const GradientOfParameter& one : gradients_) of_script.erase(one.gradient);
+    for (const KernelNode& node : step_.nodes) {
+      if (node.phase != Phase::update) continue;
+      for (const StorageId id : node.holds) {
+        if (!of_script.contains(id)) continue;
+        step_.script_holds.update(id, [](ScriptHold& hold) { hold.held_to_end = true; });
+      }
+    }
   }
 
   /// The parts of the update that the GPU keeps: where they stand, or behind their gradients.

@@ -195,10 +195,18 @@ function frontierChart(points, budget, card) {
   return {element: el('div', {class: 'side'}, shown.chart, table), redraw: shown.redraw};
 }
 
+const most_listed = 12;  // more are folded
+
 /** Decisions of a plan for PyTorch. */
 function decisionsSection(plan) {
   const parts = [];
-  const list = (title, words) => words.length && parts.push(el('p', {}, el('b', {}, title + ': '), words.join(', ')));
+  const list = (title, words) => {
+    if (words.length > most_listed) {
+      parts.push(el('details', {}, el('summary', {}, `${title}: ${words.length}`), el('p', {}, words.join(', '))));
+    } else if (words.length) {
+      parts.push(el('p', {}, el('b', {}, title + ': '), words.join(', ')));
+    }
+  };
   list('Run again in backward', plan.checkpoint);
   list('Parameters streamed', plan.streamed);
   if (plan.optimizer_on_cpu) list('Updated on the CPU', plan.cpu_parameters.length ? plan.cpu_parameters : ['all parameters']);

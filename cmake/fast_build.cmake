@@ -7,6 +7,11 @@
 # STOWAGE_BATCHES: the sources of a folder are compiled together, so that no two of them may give one
 #   name to two things, not even in their anonymous namespaces.
 
+if(STOWAGE_FAST_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # The compiler collects its garbage later: a sixth less time for a fifth more memory.
+  add_compile_options("SHELL:--param ggc-min-expand=200" "SHELL:--param ggc-min-heapsize=700000")
+endif()
+
 set(stowage_common_headers
     <algorithm> <array> <cassert> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric>
     <optional> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant>

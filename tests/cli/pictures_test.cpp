@@ -1,5 +1,6 @@
 // Forms of export that are looked at, as a user asks for them.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -30,11 +31,12 @@ TEST_CASE("what is no text goes into a file or a pipe, and not onto a terminal o
     CAPTURE(form);
     CHECK(stowage_program(exported(form)).exit_code == 0);
     const std::string hint =
-        "  stowage export mlp --to " + form + " --batch 64 --gpu t4 -o step" + ending;
+        fmt::format("  stowage export mlp --to {} --batch 64 --gpu t4 -o step{}", form, ending);
     const Outcome shown = stowage_program(exported(form), {.terminal_columns = 120});
     CHECK(shown.exit_code == 2);
-    CHECK(shown.out == "<command line>: error: " + form +
-                           " is no text, and stdout is a terminal\n" + hint + "\n");
+    CHECK(shown.out ==
+          fmt::format("<command line>: error: {} is no text, and stdout is a terminal\n{}\n", form,
+                      hint));
     const Outcome as_json =
         stowage_program(exported(form) + std::vector<std::string>{"--format", "json"});
     CHECK(as_json.exit_code == 2);

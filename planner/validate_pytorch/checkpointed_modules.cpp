@@ -79,10 +79,7 @@ class CheckRegions {
  private:
   template <typename... Arguments>
   void note(std::size_t i, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
-    wrong_.note([&] {
-      return fmt::format("{}: {}", places_.at({"checkpoint", i, "module"}),
-                         fmt::format(text, std::forward<Arguments>(arguments)...));
-    });
+    places_.note(wrong_, {"checkpoint", i, "module"}, text, std::forward<Arguments>(arguments)...);
   }
 
   void find_forward_writes() {

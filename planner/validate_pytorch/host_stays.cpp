@@ -70,15 +70,6 @@ class FindStays {
   }
 
  private:
-  template <typename... Arguments>
-  void note(Violations& wrong, std::initializer_list<PlanPlaces::PathPart> path,
-            fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    wrong.note([&] {
-      return fmt::format("{}: {}", places_.at(path),
-                         fmt::format(text, std::forward<Arguments>(arguments)...));
-    });
-  }
-
   [[nodiscard]] std::int64_t count() const {
     return wrong_tensors_.count + wrong_owners_.count + wrong_order_.count;
   }
@@ -100,22 +91,24 @@ class FindStays {
       const SavedName& name = entry.saved[t];
       const auto found = calls_.find(name.key);
       if (!found) {
-        note(wrong_tensors_, {"offload", i, "saved", t, "key"}, "the step saves no tensor '{}'",
-             name.key);
+        places_.note(wrong_tensors_, {"offload", i, "saved", t, "key"},
+                     "the step saves no tensor '{}'", name.key);
         continue;
       }
       const TensorView& view = calls_.all()[*found].view;
       if (view.type != name.type) {
-        note(wrong_tensors_, {"offload", i, "saved", t, "dtype"}, "'{}' is of {}, not of {}",
-             name.key, to_string(view.type), to_string(name.type));
+        places_.note(wrong_tensors_, {"offload", i, "saved", t, "dtype"},
+                     "'{}' is of {}, not of {}", name.key, to_string(view.type),
+                     to_string(name.type));
       }
       if (view.shape != name.shape) {
-        note(wrong_tensors_, {"offload", i, "saved", t, "shape"}, "'{}' has the shape {}, not {}",
-             name.key, to_string(view.shape), to_string(name.shape));
+        places_.note(wrong_tensors_, {"offload", i, "saved", t, "shape"},
+                     "'{}' has the shape {}, not {}", name.key, to_string(view.shape),
+                     to_string(name.shape));
       }
       if (storage && *storage != view.storage) {
-        note(wrong_tensors_, {"offload", i, "saved", t, "key"},
-             "'{}' lies in another storage than '{}'", name.key, entry.saved.front().key);
+        places_.note(wrong_tensors_, {"offload", i, "saved", t, "key"},
+                     "'{}' lies in another storage than '{}'", name.key, entry.saved.front().key);
       }
       if (!storage) storage = view.storage;
     }
@@ -128,12 +121,13 @@ class FindStays {
     for (const std::size_t own : calls_.within(storage)) {
       const std::string& key = calls_.all()[own].key;
       if (std::ranges::find(entry.saved, key, &SavedName::key) != entry.saved.end()) continue;
-      note(wrong_tensors_, {"offload", i, "saved"}, "'{}' lies in the same storage", key);
+      places_.note(wrong_tensors_, {"offload", i, "saved"}, "'{}' lies in the same storage", key);
     }
     const Affine bytes = step_.storage(storage).bytes;
     if (bytes == entry.bytes) return;
-    note(wrong_tensors_, {"offload", i, "bytes"}, "the storage of '{}' has {} bytes, not {}",
-         entry.saved.front().key, bytes.to_string(), entry.bytes.to_string());
+    places_.note(wrong_tensors_, {"offload", i, "bytes"},
+                 "the storage of '{}' has {} bytes, not {}", entry.saved.front().key,
+                 bytes.to_string(), entry.bytes.to_string());
   }
 
   /// Whether autograd alone holds the storage when the plan lets it go.
@@ -141,8 +135,8 @@ class FindStays {
     const Storage& storage = step_.storage(id);
     const std::string& key = plan_.offload[i].saved.front().key;
     const auto held_by = [&](std::string_view whom) {
-      note(wrong_owners_, {"offload", i}, "'{}' lies in '{}', which {} holds", key, storage.name,
-           whom);
+      places_.note(wrong_owners_, {"offload", i}, "'{}' lies in '{}', which {} holds", key,
+                   storage.name, whom);
     };
     if (storage.persistence == Persistence::persistent) held_by("the model or its optimizer");
     const auto& variables = step_.micro_batch.variables;
@@ -181,13 +175,14 @@ class FindStays {
     }
     stay.copied = calls_.all()[*start].after;
     if (*start != calls_.within(id).back()) {
-      note(wrong_order_, {"offload", i, "start"}, "'{}' is not the last tensor that is saved of it",
-           entry.start);
+      places_.note(wrong_order_, {"offload", i, "start"},
+                   "'{}' is not the last tensor that is saved of it", entry.start);
     } else if (!stay.copied.valid() || uses.last_write > stay.copied) {
-      note(wrong_order_, {"offload", i, "start"}, "the storage is written after the copy begins");
+      places_.note(wrong_order_, {"offload", i, "start"},
+                   "the storage is written after the copy begins");
     }
     if (!stay.needed.valid()) {
-      note(wrong_order_, {"offload", i}, "backward asks for no tensor of it");
+      places_.note(wrong_order_, {"offload", i}, "backward asks for no tensor of it");
       return std::nullopt;
     }
     set_let_go(i, *start, std::max(uses.last_forward, held), stay);
@@ -203,21 +198,22 @@ class FindStays {
     if (!release.empty()) {
       const auto call = calls_.find(release);
       if (!call) {
-        note(wrong_order_, {"offload", i, "release"}, "the step saves no tensor '{}'", release);
+        places_.note(wrong_order_, {"offload", i, "release"}, "the step saves no tensor '{}'",
+                     release);
         return;
       }
       stay.let_go = calls_.all()[*call].after;
       if (*call <= start || stay.let_go >= backward) {
-        note(wrong_order_, {"offload", i, "release"},
-             "'{}' is not saved between the copy's begin and backward", release);
+        places_.note(wrong_order_, {"offload", i, "release"},
+                     "'{}' is not saved between the copy's begin and backward", release);
         return;
       }
     }
     if (last <= stay.let_go) return;
-    note(wrong_order_, {"offload", i, "release"},
-         "'{}' uses the storage, or the script has it, "
-         "after it is let go",
-         step_.node(last).name);
+    places_.note(wrong_order_, {"offload", i, "release"},
+                 "'{}' uses the storage, or the script has it, "
+                 "after it is let go",
+                 step_.node(last).name);
   }
 
   void set_fetched(std::size_t i, const StorageUses& uses, StayOnHost& stay) {
@@ -226,7 +222,8 @@ class FindStays {
     if (!fetch.empty()) {
       const auto call = calls_.find(fetch);
       if (!call || !calls_.all()[*call].before.valid()) {
-        note(wrong_order_, {"offload", i, "fetch"}, "backward asks for no tensor '{}'", fetch);
+        places_.note(wrong_order_, {"offload", i, "fetch"}, "backward asks for no tensor '{}'",
+                     fetch);
         return;
       }
       stay.fetched = calls_.all()[*call].before;
@@ -234,10 +231,10 @@ class FindStays {
     NodeId use = stay.needed;
     if (uses.first_later.valid()) use = std::min(use, uses.first_later);
     if (stay.fetched > use) {
-      note(wrong_order_, {"offload", i, "fetch"}, "'{}' uses the storage before it is fetched",
-           step_.node(use).name);
+      places_.note(wrong_order_, {"offload", i, "fetch"},
+                   "'{}' uses the storage before it is fetched", step_.node(use).name);
     } else if (stay.fetched <= stay.let_go) {
-      note(wrong_order_, {"offload", i, "fetch"}, "it is fetched before it is let go");
+      places_.note(wrong_order_, {"offload", i, "fetch"}, "it is fetched before it is let go");
     }
   }
 

@@ -31,21 +31,13 @@ class CheckUpdates {
   }
 
  private:
-  template <typename... Arguments>
-  void note(std::initializer_list<PlanPlaces::PathPart> path, fmt::format_string<Arguments...> text,
-            Arguments&&... arguments) {
-    wrong_.note([&] {
-      return fmt::format("{}: {}", places_.at(path),
-                         fmt::format(text, std::forward<Arguments>(arguments)...));
-    });
-  }
-
   void check_host() {
     if (const auto why = why_update_stays(step_)) {
-      note({"optimizer_on_cpu"}, "the update cannot run on the CPU: {}", *why);
+      places_.note(wrong_, {"optimizer_on_cpu"}, "the update cannot run on the CPU: {}", *why);
     }
     if (plan_.micro_batches > 1) {
-      note({"optimizer_on_cpu"}, "gradients of several micro-batches add up on the GPU");
+      places_.note(wrong_, {"optimizer_on_cpu"},
+                   "gradients of several micro-batches add up on the GPU");
     }
     moved_.all_on_host = plan_.cpu_parameters.empty();
     moved_.some_on_host = !moved_.all_on_host;
@@ -53,7 +45,8 @@ class CheckUpdates {
     for (std::size_t i = 0; i < plan_.cpu_parameters.size(); ++i) take(i);
     const auto updates = parts();
     if (moved_.some_on_host && updates && updates->undivided) {
-      note({"optimizer_on_cpu", "parameters"}, "the update has no parts: {}", *updates->undivided);
+      places_.note(wrong_, {"optimizer_on_cpu", "parameters"}, "the update has no parts: {}",
+                   *updates->undivided);
     }
   }
 
@@ -61,23 +54,26 @@ class CheckUpdates {
     const std::string& name = plan_.cpu_parameters[i];
     const auto found = std::ranges::find(document_.parameters, name, &Parameter::name);
     if (found == document_.parameters.end()) {
-      return note({"optimizer_on_cpu", "parameters", i}, "'{}' is no parameter of the step", name);
+      return places_.note(wrong_, {"optimizer_on_cpu", "parameters", i},
+                          "'{}' is no parameter of the step", name);
     }
     const auto p = static_cast<std::size_t>(found - document_.parameters.begin());
     if (p >= step_.gradients.size() || !step_.gradients[p].storage.valid()) {
-      return note({"optimizer_on_cpu", "parameters", i}, "'{}' gets no gradient", name);
+      return places_.note(wrong_, {"optimizer_on_cpu", "parameters", i}, "'{}' gets no gradient",
+                          name);
     }
     moved_.on_host[p] = true;
   }
 
   void check_early() {
     if (const auto why = why_update_stays(step_)) {
-      return note({"updates"}, "updates cannot be early: {}", *why);
+      return places_.note(wrong_, {"updates"}, "updates cannot be early: {}", *why);
     }
     const auto updates = parts();
-    if (updates && updates->late) note({"updates"}, "updates cannot be early: {}", *updates->late);
+    if (updates && updates->late)
+      places_.note(wrong_, {"updates"}, "updates cannot be early: {}", *updates->late);
     if (updates && updates->undivided) {
-      note({"updates"}, "the update has no parts: {}", *updates->undivided);
+      places_.note(wrong_, {"updates"}, "the update has no parts: {}", *updates->undivided);
     }
   }
 

@@ -47,8 +47,8 @@ class CheckStreams {
       found.pieces.push_back(piece_of(i));
       bytes += found.pieces.back().bytes;
       if (i > 0 && found.pieces[i - 1].last >= found.pieces[i].first) {
-        note({"stream", i, "module"}, "'{}' does not run behind '{}'", plan_.stream[i].module,
-             plan_.stream[i - 1].module);
+        places_.note(wrong_, {"stream", i, "module"}, "'{}' does not run behind '{}'",
+                     plan_.stream[i].module, plan_.stream[i - 1].module);
       }
     }
     found.check = verdict("streamed parameters", wrong_,
@@ -57,15 +57,6 @@ class CheckStreams {
   }
 
  private:
-  template <typename... Arguments>
-  void note(std::initializer_list<PlanPlaces::PathPart> path, fmt::format_string<Arguments...> text,
-            Arguments&&... arguments) {
-    wrong_.note([&] {
-      return fmt::format("{}: {}", places_.at(path),
-                         fmt::format(text, std::forward<Arguments>(arguments)...));
-    });
-  }
-
   /// A parameter has the name that the script's model says, where the step's file knows it.
   void name_parameters() {
     for (std::size_t s = 0; s < step_.storages.size(); ++s) {
@@ -122,20 +113,21 @@ class CheckStreams {
     const ModuleSpan span =
         module_span(step_, modules_, {.name = entry.module, .module = entry.module});
     if (!span.first.valid()) {
-      note({"stream", i, "module"}, "the step has no module '{}'", entry.module);
+      places_.note(wrong_, {"stream", i, "module"}, "the step has no module '{}'", entry.module);
     } else if (!span.is_in_one_piece) {
-      note({"stream", i, "module"}, "'{}' does not run in one piece", entry.module);
+      places_.note(wrong_, {"stream", i, "module"}, "'{}' does not run in one piece", entry.module);
     }
     PieceOfModule piece{.first = span.first, .last = span.last};
     for (std::size_t p = 0; p < entry.parameters.size(); ++p) add_parameter(i, p, piece);
     if (piece.bytes != entry.bytes.count()) {
-      note({"stream", i, "bytes"}, "the piece of '{}' has {} bytes, not {}", entry.module,
-           piece.bytes, entry.bytes.count());
+      places_.note(wrong_, {"stream", i, "bytes"}, "the piece of '{}' has {} bytes, not {}",
+                   entry.module, piece.bytes, entry.bytes.count());
     }
     const int uploads = piece.first_backward.valid() ? 2 : 1;
     if (uploads != entry.uploads) {
-      note({"stream", i, "uploads"}, "the parameters of '{}' come {} a pass, not {}", entry.module,
-           uploads == 1 ? "once" : "twice", entry.uploads == 1 ? "once" : "twice");
+      places_.note(wrong_, {"stream", i, "uploads"},
+                   "the parameters of '{}' come {} a pass, not {}", entry.module,
+                   uploads == 1 ? "once" : "twice", entry.uploads == 1 ? "once" : "twice");
     }
     return piece;
   }
@@ -143,7 +135,7 @@ class CheckStreams {
   void add_parameter(std::size_t i, std::size_t p, PieceOfModule& piece) {
     const std::string& name = plan_.stream[i].parameters[p];
     const auto refuse = [&](std::string_view why) {
-      note({"stream", i, "parameters", p}, "'{}' {}", name, why);
+      places_.note(wrong_, {"stream", i, "parameters", p}, "'{}' {}", name, why);
     };
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) return refuse("is no parameter of the step");

@@ -26,6 +26,8 @@ TEXTS: Schema = {"type": "array", "items": TEXT}
 TRUTH: Schema = {"type": "boolean"}
 PRECISIONS = ["fp32", "fp64", "fp16", "bf16", "amp-fp16", "amp-bf16", "mixed-fp16", "mixed-bf16"]
 DATA_TYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"]
+FINE_TUNING = ("lora", "base", "checkpoint", "layer_dtype", "chunked_loss", "offload_activations",
+               "optimizer_in_backward")
 
 
 def words(*choices: str) -> Schema:
@@ -129,15 +131,7 @@ def train_schema() -> Schema:
     }
     texts = {
         name: {"type": ["string", "boolean", "integer", "object", "array"]}
-        for name in (
-            "lora",
-            "base",
-            "checkpoint",
-            "layer_dtype",
-            "chunked_loss",
-            "offload_activations",
-            "optimizer_in_backward",
-        )
+        for name in FINE_TUNING
     }
     return record(
         {},
@@ -253,15 +247,7 @@ def head_schema() -> Schema:
         {},
         {
             name: TEXT
-            for name in (
-                "lora",
-                "base",
-                "checkpoint",
-                "layer_dtype",
-                "chunked_loss",
-                "offload_activations",
-                "optimizer_in_backward",
-            )
+            for name in FINE_TUNING
         },
     )
     inputs = record(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SMALL = 16 * 1024 * 1024  # bytes: a mask of every query by every key
+# A filled tensor is small: a mask of every token. An optimizer's state is filled too, and is larger.
+SMALL_AND_FILLED = 1024 * 1024
 # Their values are what happens to lie in memory.
 UNFILLED = ("aten::empty", "aten::empty_like", "aten::empty_strided", "aten::empty_permuted",
             "aten::new_empty", "aten::new_empty_strided", "aten::resize", "aten::resize_",
@@ -66,8 +68,8 @@ def on_cpu(value: Any) -> Any:
     return torch.device("cpu") if isinstance(value, torch.device) else value
 
 
-def is_small(tensor: torch.Tensor) -> bool:
-    return bool(tensor.numel() * tensor.element_size() <= SMALL)
+def is_small(tensor: torch.Tensor, most: int = SMALL) -> bool:
+    return bool(tensor.numel() * tensor.element_size() <= most)
 
 
 def is_real(tensor: torch.Tensor) -> bool:
@@ -115,7 +117,7 @@ class KnownValues:
                result: Any) -> Any:
         """What an operator makes of sizes and numbers: ones, arange, zeros_like; UNKNOWN of others."""
         kind = filling(operator)
-        if kind is None or type(result) is not FakeTensor or not is_small(result):
+        if kind is None or type(result) is not FakeTensor or not is_small(result, SMALL_AND_FILLED):
             return UNKNOWN
 
         def stands_in(one: Any) -> Any:
